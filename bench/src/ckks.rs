@@ -5,6 +5,7 @@ mod roofline;
 use anyhow::Result;
 use ringforge::{Pipeline, Planner};
 use ringforge_ckks::{Level, Parameters};
+use ringforge_testkit::Random;
 
 use crate::operations;
 use ringforge_cli::record::Measurement;
@@ -43,34 +44,81 @@ const SHAPES: &[Shape] = &[
     ("2^14, 6 x 45-60 bits, 2", 14, (6, 45), 60, (2, 60), 1, &[MULTIPLY]),
 ];
 
-/// An operation: its name, and a function that builds its outputs in a pipeline. The function gets a level and the
-/// level below it.
-type Operation = (&'static str, Make);
-type Make = for<'p> fn(&'p Pipeline, &Level, &Level);
+/// An operation: a function that builds its outputs in a pipeline.
+#[derive(Clone, Copy)]
+struct Operation {
+    name: &'static str,
+    make: for<'p> fn(&'p Pipeline, &Level),
+    /// The level; `None` for the top level.
+    level: Option<usize>,
+    /// Items per batch.
+    batch: usize,
+}
 
-const MULTIPLY: Operation = ("multiply, relinearise", |p, level, _| {
+impl Operation {
+    const fn new(name: &'static str, make: for<'p> fn(&'p Pipeline, &Level)) -> Self {
+        Self { name, make, level: None, batch: 8 }
+    }
+}
+
+const MULTIPLY: Operation = Operation::new("multiply, relinearise", |p, level| {
     let [a, b] = ["a", "b"].map(|name| level.ciphertext(p, name));
     p.output("to", level.multiply(a, b, level.switching_key(p, "key")));
 });
-const RESCALE: Operation = ("rescale", |p, level, _| {
+const RESCALE: Operation = Operation::new("rescale", |p, level| {
     p.output("to", level.rescaled(level.ciphertext(p, "a")));
 });
-const ROTATE: Operation = ("rotate", |p, level, _| rotations(p, level, &[5]));
-const OPERATIONS: [Operation; 6] = [
+const ROTATE: Operation = Operation::new("rotate", |p, level| rotations(p, level, &[5]));
+const ENCODE: Operation = Operation {
+    batch: 64,
+    ..Operation::new("encode", |p, level| {
+        let [plaintext, statuses] = level.encode(p, level.numbers(p, NUMBERS), level.scale(p, SCALE));
+        p.output("to", plaintext);
+        p.output("statuses", statuses);
+    })
+};
+const DECODE: Operation = Operation {
+    level: Some(1),
+    batch: 64,
+    ..Operation::new("decode from two limbs", |p, level| {
+        let message = p.elements("message", level.plaintext_type()).inverse();
+        p.output("to", level.decode(p, message, level.scale(p, SCALE)));
+    })
+};
+const OPERATIONS: [Operation; 8] = [
     MULTIPLY,
-    ("multiply, relinearise, rescale", |p, level, _| {
+    Operation::new("multiply, relinearise, rescale", |p, level| {
         let [a, b] = ["a", "b"].map(|name| level.ciphertext(p, name));
         p.output("to", level.multiply_rescaled(p, a, b, level.switching_key(p, "key")));
     }),
     ROTATE,
     RESCALE,
-    ("add", |p, level, _| {
+    Operation::new("add", |p, level| {
         let [a, b] = ["a", "b"].map(|name| p.elements(name, level.ciphertext_type()));
         p.output("to", a + b);
     }),
     // powers of the Galois automorphisms: 5, 5^2, … modulo 2^17
-    ("eight rotations", |p, level, _| rotations(p, level, &[5, 25, 125, 625, 3125, 15_625, 78_125, 128_481])),
+    Operation::new("eight rotations", |p, level| {
+        rotations(p, level, &[5, 25, 125, 625, 3125, 15_625, 78_125, 128_481]);
+    }),
+    ENCODE,
+    DECODE,
 ];
+
+/// Arguments that are doubles: numbers of at most 1 in absolute value, and the scale 2^40.
+const NUMBERS: &str = "numbers";
+const SCALE: &str = "scale";
+
+/// Returns the contents of an argument of this many bytes if it holds doubles.
+fn doubles(name: &str, bytes: usize, random: &mut Random) -> Option<Vec<u8>> {
+    let mut number = || match name {
+        NUMBERS => Some((random.bits() as i64 as f64) * f64::exp2(-63.0)),
+        SCALE => Some(f64::exp2(40.0)),
+        _ => None,
+    };
+    let numbers = (0..bytes / size_of::<f64>()).map(|_| number().map(f64::to_le_bytes));
+    numbers.collect::<Option<Vec<_>>>().map(|numbers| numbers.concat())
+}
 
 fn rotations(p: &Pipeline, level: &Level, powers: &[u64]) {
     let a = level.ciphertext(p, "a");
@@ -94,25 +142,26 @@ const QUOTED: &[Quoted] = &[
         "2^16, 24 x 50 bits, 6",
         "Cheddar",
         &[
-            (MULTIPLY.0, 524e-6),
+            (MULTIPLY.name, 524e-6),
             ("multiply, relinearise, rescale", 535e-6),
-            (ROTATE.0, 503e-6),
-            (RESCALE.0, 115e-6),
+            (ROTATE.name, 503e-6),
+            (RESCALE.name, 115e-6),
             ("add", 19e-6),
         ],
     ),
     quoted(
         "2^15, 16 x 50 bits, 4, insecure",
         "Cheddar",
-        &[(MULTIPLY.0, 277e-6), (RESCALE.0, 72e-6), (ROTATE.0, 271e-6)],
+        &[(MULTIPLY.name, 277e-6), (RESCALE.name, 72e-6), (ROTATE.name, 271e-6)],
     ),
-    quoted("2^16, 40 x 30 bits, 10", "Cheddar", &[(MULTIPLY.0, 270e-6), (RESCALE.0, 52e-6), (ROTATE.0, 258e-6)]),
-    quoted("2^14, 8 x 45-60 bits, 2, insecure", "Phantom, one thread", &[(MULTIPLY.0, 121e-6)]),
-    quoted("2^14, 8 x 45-60 bits, 2, insecure", "Phantom, eight threads", &[(MULTIPLY.0, 95e-6)]),
+    quoted(
+        "2^16, 40 x 30 bits, 10",
+        "Cheddar",
+        &[(MULTIPLY.name, 270e-6), (RESCALE.name, 52e-6), (ROTATE.name, 258e-6)],
+    ),
+    quoted("2^14, 8 x 45-60 bits, 2, insecure", "Phantom, one thread", &[(MULTIPLY.name, 121e-6)]),
+    quoted("2^14, 8 x 45-60 bits, 2, insecure", "Phantom, eight threads", &[(MULTIPLY.name, 95e-6)]),
 ];
-
-/// Ciphertexts per batch.
-const BATCH: usize = 8;
 
 fn cases(scope: &Scope) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
@@ -123,22 +172,21 @@ fn cases(scope: &Scope) -> Result<Vec<Case>> {
         }
         let q: Vec<u32> = core::iter::once(first).chain(core::iter::repeat_n(bits, count - 1)).collect();
         let (log_n, p) = (scope.log_n(log_n), vec![special_bits; special]);
-        for &(operation, make) in operations {
+        for &Operation { name: operation, make, level, batch } in operations {
             for captured in [true, false] {
-                let batches = if captured { vec![1] } else { scope.batches(&[BATCH]) };
+                let batches = if captured { vec![1] } else { scope.batches(&[batch]) };
                 let (q, p) = (q.clone(), p.clone());
                 let run = move |bench: &Bench, batch: usize| -> Result<Measurement> {
                     let parameters = Parameters::insecure(log_n, &q, &p)?.rescaling_by(drop)?;
-                    let [level, below] = [0, 1].map(|down| Level::new(&parameters, parameters.top_level() - down));
-                    let (level, below) = (level?, below?);
+                    let level = Level::new(&parameters, level.unwrap_or(parameters.top_level()))?;
                     let plan = |planner: &Planner| {
                         let p = planner.pipeline(format!("CKKS: {operation}"));
-                        make(&p, &level, &below);
+                        make(&p, &level);
                         Ok(p.build()?)
                     };
                     let primes = Primes { q: level.plaintext_type().basis().len(), p: special, dropped: drop };
                     let words = Multiplied::of(operation, primes).words(level.plaintext_type(), bench.device.limits());
-                    let (line, floor) = operations::line(bench, &plan, &words, captured, batch)?;
+                    let (line, floor) = operations::line(bench, &plan, &words, doubles, captured, batch)?;
                     let line = Measurement {
                         case: name.into(),
                         operation: operation.into(),

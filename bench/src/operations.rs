@@ -233,17 +233,19 @@ impl Operation {
     /// Measures the operation, captured or launched kernel by kernel, with or without fusion.
     fn line(&self, bench: &Bench, chain: &Chain, unfused: bool, captured: bool, batch: usize) -> Result<Measurement> {
         let plan = |planner: &Planner| self.plan(chain, planner, unfused);
-        let (line, floor) = line(bench, &plan, &(self.words)(chain), captured, batch)?;
+        let (line, floor) = line(bench, &plan, &(self.words)(chain), |_, _, _| None, captured, batch)?;
         Ok(Measurement { case: self.name.into(), ..line.in_ring(&chain.qp) }.above(floor))
     }
 }
 
-/// Measures a pipeline on random inputs and compares its first item with the CPU's. Returns the measurement and the
+/// Measures a pipeline on random inputs and compares its first item with the CPU's. `special` returns the contents of an
+/// argument of this name and size, if it is neither ring elements nor random bytes. Returns the measurement and the
 /// roofline bound.
 pub(super) fn line(
     bench: &Bench,
     plan_for: &dyn Fn(&Planner) -> Result<Plan>,
     words: &Words,
+    special: fn(&str, usize, &mut Random) -> Option<Vec<u8>>,
     captured: bool,
     batch: usize,
 ) -> Result<(Measurement, Roofline)> {
@@ -255,7 +257,10 @@ pub(super) fn line(
         shared += if arg.sharing == Sharing::PerItem { 0 } else { arg.bytes };
         let bytes = match &arg.before {
             Some(content) => sample::elements(content, random.bits(), 0, items)?,
-            None => sample::bytes(random.bits(), arg.bytes, items)?,
+            None => match special(&arg.name, arg.bytes * items, &mut random) {
+                Some(bytes) => bytes,
+                None => sample::bytes(random.bits(), arg.bytes, items)?,
+            },
         };
         first.insert(arg.name.clone(), bytes[..arg.bytes].to_vec());
         inputs.insert(arg.name.clone(), bytes);

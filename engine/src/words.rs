@@ -58,6 +58,24 @@ impl Divisor {
     }
 }
 
+/// The product of 64-bit words as 64-bit limbs, least significant first, without zero limbs at the top.
+#[must_use]
+pub fn product(factors: impl IntoIterator<Item = u64>) -> Vec<u64> {
+    let mut product = vec![1];
+    for factor in factors {
+        let mut carry = 0;
+        for limb in &mut product {
+            let sum = u128::from(*limb) * u128::from(factor) + carry;
+            *limb = sum as u64;
+            carry = sum >> 64;
+        }
+        if carry > 0 {
+            product.push(carry as u64);
+        }
+    }
+    product
+}
+
 /// x mod q, for x below 2q and q below 2^31.
 #[inline(always)]
 #[must_use]

@@ -45,6 +45,8 @@ impl Multiplied {
             "rotate" => Self::raised(primes) + switched,
             "eight rotations" => Self::raised(primes) + switched.times(8),
             "rescale" => Self::quotient(q - dropped, dropped).times(2),
+            "encode" => Self { rows: q, products: 2 * q, remainders: q },
+            "decode from two limbs" => Self { rows: q, products: 2 * q, remainders: 0 },
             // other operations only add
             _ => Self::default(),
         }

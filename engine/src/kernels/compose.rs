@@ -13,6 +13,7 @@ use ringforge_cpu::choice::{is_below, opaque};
 use crate::job::Op;
 use crate::kernels::crt::{Divisor, Stored, mul_hi, with_stored};
 use crate::kernels::rns;
+use crate::words;
 use ringforge_math::error::{Error, Result};
 use ringforge_math::modulus::{Modulus, low_u64};
 use ringforge_math::poly::PolyType;
@@ -48,10 +49,10 @@ impl Compose {
     /// not coprime.
     pub fn new(poly: &PolyType) -> Result<Self> {
         let moduli = rns::basis(Op::Compose, poly)?;
-        let product = rns::product(moduli.iter().copied());
+        let product = words::product(moduli.iter().copied());
         let part = |(i, q): (usize, &Modulus)| {
             let others = || moduli.iter().enumerate().filter(move |&(j, _)| j != i).map(|(_, &other)| other);
-            let mut weight = rns::product(others());
+            let mut weight = words::product(others());
             weight.resize(product.len(), 0);
             let residue = others().fold(q.reduce(&U256::ONE), |r, other| q.mul(&r, &q.reduce(&U256::from(other))));
             let residue = q.mul(&residue, &poly.radix(q));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::job::Op;
 use crate::kernels::crt::{Divisor, Stored, with_stored};
 use crate::kernels::rns::{self, Weighted};
+use crate::words;
 use ringforge_math::error::Result;
 use ringforge_math::modulus::{Modulus, low_u64};
 use ringforge_math::poly::PolyType;
@@ -29,7 +30,7 @@ impl Decompose {
     /// [`Error::Unsupported`] if a modulus repeats, for more than 64 moduli, or for a modulus of more than 64 bits.
     pub(crate) fn new(poly: &PolyType) -> Result<Self> {
         let moduli = rns::basis(Op::Decompose, poly)?;
-        let limbs = rns::product(moduli.iter().copied()).len();
+        let limbs = words::product(moduli.iter().copied()).len();
         let row = |(modulus, &q): (&Modulus, &u64)| {
             let divisor = Divisor::new(q);
             let radix = low_u64(&poly.radix(modulus));

@@ -31,23 +31,6 @@ pub(super) fn basis(op: Op, poly: &PolyType) -> Result<Vec<u64>> {
         .ok_or_else(|| Error::unsupported(op, poly, "it needs a basis of at most 64 moduli of at most 64 bits"))
 }
 
-/// The product of 64-bit words as 64-bit limbs, least significant first, without zero limbs at the top.
-pub(super) fn product(factors: impl IntoIterator<Item = u64>) -> Vec<u64> {
-    let mut product = vec![1];
-    for factor in factors {
-        let mut carry = 0;
-        for limb in &mut product {
-            let sum = u128::from(*limb) * u128::from(factor) + carry;
-            *limb = sum as u64;
-            carry = sum >> 64;
-        }
-        if carry > 0 {
-            product.push(carry as u64);
-        }
-    }
-    product
-}
-
 /// Returns the byte stride of a view, or `None` unless its start and stride are multiples of a stored residue.
 pub(super) fn stride(poly: &PolyType, first: usize, stride: usize) -> Option<usize> {
     (first | stride).is_multiple_of(poly.width().bytes()).then_some(stride)

@@ -6,6 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rayon::prelude::*;
 
+#[cfg(feature = "cuda")]
+use ringforge_math::error::Result;
 use ringforge_runtime::device::Device;
 use ringforge_runtime::limits::Limits;
 
@@ -133,6 +135,41 @@ fn check_oracle(named: &NamedPlan, cpu: &Device, seed: u64) {
         let found = compiled.run(batch, &inputs).unwrap_or_else(|e| panic!("{}: {e}", named.name));
         let wrong = named.expected(batch, &inputs).and_then(|expected| difference(&named.plan, &expected, &found));
         assert!(wrong.is_none(), "{}, batch {batch}, RINGFORGE_SEED={seed}: {}", named.name, wrong.unwrap_or_default());
+    }
+}
+
+/// Compiles the kernels of plans with NVRTC for the compute capabilities 8.0, 9.0 and 12.0: those whose name starts with
+/// `prefix`. `plans` returns the plans for a device with these limits. Only prints a line if this machine lacks NVRTC,
+/// unless the environment requires it.
+///
+/// # Panics
+/// If planning or compilation fails, a thread of a kernel needs more registers or spills more bytes, there is no such
+/// kernel, or a required compiler is missing.
+#[cfg(feature = "cuda")]
+pub fn check_registers(plans: impl Fn(&Limits) -> Result<Vec<NamedPlan>>, prefix: &str, registers: u32, spills: u32) {
+    use ringforge::cuda::{compile_check, is_compiler_present};
+
+    if !is_compiler_present() {
+        let required = std::env::var_os("RINGFORGE_REQUIRE_NVRTC").is_some_and(|value| value == "1");
+        assert!(!required, "RINGFORGE_REQUIRE_NVRTC=1, but NVRTC is not on this machine");
+        eprintln!("skipped: NVRTC is not on this machine");
+        return;
+    }
+    for capability in [80, 90, 120] {
+        let limits = Limits::of_capability(capability);
+        let mut seen = BTreeSet::new();
+        for named in plans(&limits).unwrap_or_else(|e| panic!("plans for sm_{capability}: {e}")) {
+            for kernel in named.plan.kernels().filter(|kernel| kernel.name().starts_with(prefix)) {
+                let about = format!("sm_{capability} {} of {}", kernel.name(), kernel.describe());
+                if seen.insert(about.clone()) {
+                    let used = compile_check(&**kernel, &limits, false).unwrap_or_else(|e| panic!("{about}: {e}"));
+                    println!("{about}: {used:?}");
+                    let spilled = used.spill_stores.max(used.spill_loads);
+                    assert!(used.registers <= registers && spilled <= spills, "{about}: {used:?}");
+                }
+            }
+        }
+        assert!(!seen.is_empty(), "no kernel's name starts with {prefix}");
     }
 }
 

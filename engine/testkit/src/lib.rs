@@ -12,6 +12,7 @@
 //! | `RINGFORGE_SEED` | The seed of all samples. Without it, one is drawn and printed. |
 //! | `RINGFORGE_REQUIRE_EMULATOR=1` | A missing C++ compiler is a failure, not a skip. |
 //! | `RINGFORGE_REQUIRE_GPU=1` | A missing GPU is a failure, not a skip. |
+//! | `RINGFORGE_REQUIRE_NVRTC=1` | A missing NVRTC is a failure, not a skip. |
 //! | `CXX` | The C++ compiler. |
 //! | `RINGFORGE_CACHE_DIR` | Parent of the cache folder `text`. Default: `ringforge` in the user's cache folder. |
 
@@ -32,6 +33,8 @@ mod stages;
 mod target;
 mod watched;
 
+#[cfg(feature = "cuda")]
+pub use check::check_registers;
 pub use check::{check_plan, check_scheme};
 pub use compare::{Compiled, difference};
 pub use samples::{Random, bytes, residues, seed};

@@ -28,7 +28,8 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `params.rs` | Degree, primes, scale; the bound of 128-bit security. |
-//! | `encoding.rs` | Encoding of numbers as polynomials, and decoding. |
+//! | `embedding.rs` | The canonical embedding, by which numbers are encoded as polynomials. |
+//! | `kernels.rs` | The kernels that encode and decode. |
 //! | `steps.rs` | Operations as steps of a pipeline: [`Level`]. |
 //! | `scheme.rs` | [`Ckks`]: engine, parameters, levels. |
 //! | `keys.rs` | Key generation. |
@@ -43,7 +44,7 @@
 //! | `randomness.rs` | Source of randomness. |
 //! | `error.rs` | Errors. |
 //!
-//! The crate has no kernels of its own; all operations are built from those of the engine. The README of the crate says
+//! Encoding and decoding have kernels of their own; all other operations are built from those of the engine. The README of the crate says
 //! what CKKS does not guarantee.
 
 #[cfg(doctest)]
@@ -53,9 +54,10 @@ struct Readme;
 mod bytes;
 #[cfg(test)]
 mod distributions;
-mod encoding;
+mod embedding;
 mod error;
 mod flooding;
+mod kernels;
 mod keys;
 mod linear;
 mod memory;

@@ -4,9 +4,10 @@ use num_complex::Complex64;
 use ringforge::Buffer;
 use zeroize::Zeroizing;
 
-use crate::encoding::{integer, integers, residues};
+use crate::embedding::{Reduction, scaled};
 use crate::error::{Error, Result};
 use crate::flooding::Flooding;
+use crate::kernels::OK;
 use crate::programs::Operation;
 use crate::randomness::Randomness;
 use crate::scheme::Ckks;
@@ -31,8 +32,27 @@ impl Ckks {
     /// scale does not fit the level; [`Error::NoLevel`] if the level does not exist; [`Error::Engine`] if the engine
     /// fails.
     pub fn encode_at<T: AsRef<[Complex64]>>(&self, items: &[T], level: usize, scale: f64) -> Result<Plaintext> {
-        let encoded = items.iter().map(|item| self.encoding().encode(item.as_ref(), scale));
-        self.plaintext(&encoded.collect::<Result<Vec<_>>>()?, level, scale)
+        let (slots, batch) = (self.parameters().slots(), items.len());
+        if let Some(item) = items.iter().find(|item| item.as_ref().len() > slots) {
+            return Err(Error::Slots { slots, got: item.as_ref().len() });
+        }
+        self.parameters().check_scale(scale, level)?;
+        let mut numbers = Zeroizing::new(vec![0.0; 2 * slots * batch]);
+        for (to, item) in numbers.chunks_exact_mut(2 * slots).zip(items) {
+            let item: &[f64] = bytemuck::cast_slice(item.as_ref());
+            to[..item.len()].copy_from_slice(item);
+        }
+        let program = self.program(Operation::Encode, level, batch)?;
+        let stream = self.stream()?;
+        let (numbers, scales) = (stream.upload_secret(&numbers)?, stream.upload(&[scale])?);
+        let mut plaintext = stream.secret_buffer(batch * self.level(level)?.plaintext_type().bytes())?;
+        let mut statuses = self.engine().device().buffer(batch * size_of::<u32>())?;
+        let call = program.on(stream, batch).input("numbers", &numbers).input("scale", &scales);
+        call.output("plaintext", &mut plaintext).output("statuses", &mut statuses).run()?;
+        match stream.download::<u32>(&statuses)?.iter().all(|&status| status == OK) {
+            true => Ok(Plaintext(self.items(plaintext, level, scale, batch))),
+            false => Err(Error::Number),
+        }
     }
 
     /// Encodes a plaintext with this number in every slot.
@@ -41,36 +61,14 @@ impl Ckks {
     /// The errors of [`Ckks::encode_at`].
     pub fn constant(&self, number: f64, level: usize, scale: f64) -> Result<Plaintext> {
         let ring = self.level(level)?.plaintext_type();
-        let item = [Zeroizing::new(vec![integer(number * scale)?])];
-        self.check_plaintext(&item, level, scale)?;
-        // a constant polynomial has the same value everywhere
-        let words = residues(&item, ring.basis());
-        let mut values = Zeroizing::new(Vec::with_capacity(words.len() * ring.degree()));
-        words.iter().for_each(|&word| values.extend(core::iter::repeat_n(word, ring.degree())));
-        Ok(Plaintext(self.items(self.upload_words(&values)?, level, scale, 1)))
-    }
-
-    /// Returns an error if the scale does not fit the level, or if a coefficient is not below half of the modulus.
-    fn check_plaintext(&self, items: &[Zeroizing<Vec<i128>>], level: usize, scale: f64) -> Result<()> {
         self.parameters().check_scale(scale, level)?;
-        let most = (self.parameters().bits_left(level) - 1.0).exp2();
-        match items.iter().flat_map(|item| item.iter()).any(|&x| x.unsigned_abs() as f64 >= most) {
-            true => Err(Error::Number),
-            false => Ok(()),
+        let integer = scaled(number, scale, self.level(level)?.most_coefficient())?;
+        // a constant polynomial has the same value everywhere
+        let mut values = Zeroizing::new(Vec::with_capacity(ring.basis().len() * ring.degree()));
+        for modulus in Reduction::of(ring.basis()) {
+            values.extend(core::iter::repeat_n(modulus.residue(integer), ring.degree()));
         }
-    }
-
-    fn plaintext(&self, items: &[Zeroizing<Vec<i128>>], level: usize, scale: f64) -> Result<Plaintext> {
-        let ring = self.level(level)?.plaintext_type();
-        self.check_plaintext(items, level, scale)?;
-        let words = residues(items, ring.basis());
-        let program = self.program(Operation::Encode, level, items.len())?;
-        let stream = self.stream()?;
-        let coefficients = self.upload_words(&words)?;
-        let mut buffer = stream.secret_buffer(items.len() * ring.bytes())?;
-        let call = program.on(stream, items.len()).input("coefficients", &coefficients);
-        call.output("plaintext", &mut buffer).run()?;
-        Ok(Plaintext(self.items(buffer, level, scale, items.len())))
+        Ok(Plaintext(self.items(self.upload_words(&values)?, level, scale, 1)))
     }
 
     /// Encrypts a batch of plaintexts. The ciphertexts have the level and scale of the plaintexts.
@@ -128,23 +126,18 @@ impl Ckks {
         self.own(&ciphertext.0.parameters, "the ciphertext")?;
         self.own(&key.parameters, "the secret key")?;
         let Items { level, scale, batch, .. } = ciphertext.0;
-        let steps = self.level(level)?;
         let (layers, random_key) = noise.unzip();
         let program = self.program(Operation::Decrypt(layers.unwrap_or_default()), level, batch)?;
         let stream = self.stream()?;
-        let mut message = stream.secret_buffer(batch * steps.plaintext_type().bytes())?;
+        let (slots, scales) = (self.parameters().slots(), stream.upload(&[scale])?);
+        let mut numbers = stream.secret_buffer(batch * slots * size_of::<Complex64>())?;
         let call = program.on(stream, batch).input("ciphertext", &ciphertext.0.buffer).input("s", &key.buffer);
         let call = match &random_key {
             Some(random_key) => call.input("random_key", random_key),
             None => call,
         };
-        call.output("message", &mut message).run()?;
-        let words = self.download_words(&message)?;
-        let item = words.len().checked_div(batch).unwrap_or(1).max(1);
-        let decoded = words.chunks(item).map(|item| {
-            let coefficients = Zeroizing::new(integers(item, steps.plaintext_type().basis()));
-            self.encoding().decode(&coefficients, scale)
-        });
-        Ok(decoded.collect())
+        call.input("scale", &scales).output("numbers", &mut numbers).run()?;
+        let all = Zeroizing::new(stream.download::<f64>(&numbers)?);
+        Ok(all.chunks_exact(2 * slots).map(|item| bytemuck::cast_slice(item).to_vec()).collect())
     }
 }

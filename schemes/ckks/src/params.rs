@@ -240,7 +240,7 @@ impl Parameters {
 }
 
 /// log2 of the product of these moduli.
-fn bits(moduli: &[Modulus]) -> f64 {
+pub(crate) fn bits(moduli: &[Modulus]) -> f64 {
     moduli.iter().filter_map(Modulus::value_u64).map(|q| (q as f64).log2()).sum()
 }
 

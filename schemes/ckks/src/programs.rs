@@ -121,7 +121,9 @@ impl Ckks {
             Operation::SwitchingKey(switch) => steps.make_switching_key(p, switch, errors)?,
             Operation::ExpandSwitchingKey => steps.expand_switching_key(p)?,
             Operation::Encode => {
-                p.output("plaintext", p.coefficients("coefficients", steps.plaintext_type()).secret().forward());
+                let [plaintext, statuses] = steps.encode(p, steps.numbers(p, "numbers"), steps.scale(p, "scale"));
+                p.output("plaintext", plaintext);
+                p.output("statuses", statuses);
             }
             Operation::Encrypt => steps.encrypt(p, self.parameters())?,
             Operation::Decrypt(ref noise) => steps.decrypt(p, noise),

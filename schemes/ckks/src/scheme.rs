@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ringforge::{Buffer, Engine, Stream};
 use zeroize::Zeroizing;
 
-use crate::encoding::Encoding;
+use crate::embedding::Embedding;
 use crate::error::{Error, Result};
 use crate::params::Parameters;
 use crate::randomness::Randomness;
@@ -16,9 +16,8 @@ use crate::types::{Ciphertext, Items};
 /// may be used from several threads.
 ///
 /// Operations are asynchronous: they enqueue work on [`Engine::stream`] and return. Functions that return numbers or
-/// bytes, such as [`Ckks::decrypt`], wait for the result. Ciphertexts, plaintexts and keys stay on the device.
-/// Everything except encoding is exact integer arithmetic, so the same [seed](Randomness::from_seed) gives the same
-/// bits on every device.
+/// bytes, such as [`Ckks::decrypt`], wait for the result, and so does [`Ckks::encode`], which checks it. Ciphertexts, plaintexts and keys stay on the device.
+/// The same [seed](Randomness::from_seed) and the same numbers give the same bits on every device.
 #[derive(Clone)]
 pub struct Ckks(Arc<Parts>);
 
@@ -26,7 +25,6 @@ struct Parts {
     engine: Engine,
     parameters: Arc<Parameters>,
     levels: Vec<Level>,
-    encoding: Encoding,
 }
 
 impl Ckks {
@@ -36,10 +34,10 @@ impl Ckks {
     /// [`Error::Engine`] if a ring with these primes is not supported.
     pub fn new(engine: &Engine, parameters: Parameters) -> Result<Self> {
         let key = Level::key_type(&parameters)?;
-        let level = |level| Level::of_key(&key, &parameters, level);
+        let embedding = Arc::new(Embedding::new(parameters.degree()));
+        let level = |level| Level::of_key(&key, &embedding, &parameters, level);
         let levels = (0..=parameters.top_level()).map(level).collect::<Result<_>>()?;
-        let encoding = Encoding::new(parameters.degree());
-        Ok(Self(Arc::new(Parts { engine: engine.clone(), parameters: Arc::new(parameters), levels, encoding })))
+        Ok(Self(Arc::new(Parts { engine: engine.clone(), parameters: Arc::new(parameters), levels })))
     }
 
     /// The engine.
@@ -52,10 +50,6 @@ impl Ckks {
     #[must_use]
     pub fn parameters(&self) -> &Parameters {
         &self.0.parameters
-    }
-
-    pub(crate) fn encoding(&self) -> &Encoding {
-        &self.0.encoding
     }
 
     pub(crate) fn shared_parameters(&self) -> &Arc<Parameters> {

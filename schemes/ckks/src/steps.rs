@@ -1,10 +1,14 @@
 //! The operations of the scheme as steps of a pipeline.
 
-use ringforge::kernels::Distribution;
-use ringforge::{Digits, Modulus, Order, Pipeline, PolyType, Ring, U256, Value};
+use std::sync::Arc;
 
+use ringforge::kernels::Distribution;
+use ringforge::{Digits, Job, Modulus, Op, Order, Pipeline, PolyType, Ring, U256, Value};
+
+use crate::embedding::{Embedding, MOST};
 use crate::error::{Error, Result};
-use crate::params::Parameters;
+use crate::kernels::COMPLEX;
+use crate::params::{Parameters, bits};
 
 /// A level of the modulus chain: its rings, and operations on its ciphertexts as steps of a [`Pipeline`].
 ///
@@ -42,7 +46,14 @@ pub struct Level {
     special: usize,
     digits: usize,
     drop: usize,
+    embedding: Arc<Embedding>,
+    /// Coefficients modulo the first primes of Q, from which integers are composed.
+    composed: PolyType,
 }
+
+/// The most moduli from which integers are composed, and the most bits of their product: a double cannot hold integers of
+/// more bits.
+const COMPOSED: (usize, f64) = (64, 1024.0);
 
 /// Source and target secrets of a switching key, where s is the secret key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +71,8 @@ impl Level {
     /// # Errors
     /// [`Error::NoLevel`] if the level is above the top level; [`Error::Engine`] if a ring is not supported.
     pub fn new(parameters: &Parameters, level: usize) -> Result<Self> {
-        Self::of_key(&Self::key_type(parameters)?, parameters, level)
+        let embedding = Arc::new(Embedding::new(parameters.degree()));
+        Self::of_key(&Self::key_type(parameters)?, &embedding, parameters, level)
     }
 
     /// Element type of keys: evaluations modulo all primes of Q and P. Finding the primes' roots of unity dominates the
@@ -70,8 +82,13 @@ impl Level {
         Ok(PolyType::from(Ring::rns(parameters.degree(), &basis)?).evaluations(Order::DigitReversed)?)
     }
 
-    /// Like [`Level::new`], but with the given element type of keys, from [`Level::key_type`].
-    pub(crate) fn of_key(key: &PolyType, parameters: &Parameters, level: usize) -> Result<Self> {
+    /// Like [`Level::new`], but with the given element type of keys, from [`Level::key_type`], and embedding.
+    pub(crate) fn of_key(
+        key: &PolyType,
+        embedding: &Arc<Embedding>,
+        parameters: &Parameters,
+        level: usize,
+    ) -> Result<Self> {
         if level > parameters.top_level() {
             return Err(Error::NoLevel { from: parameters.top_level(), wanted: level as i64 });
         }
@@ -81,7 +98,11 @@ impl Level {
         let q = key.limbs(0..limbs)?;
         let (special, digits, drop) = (parameters.p().len(), parameters.digits(), parameters.dropped());
         let (pair, keys) = (q.vector(2)?, key.vector(2 * digits)?);
-        Ok(Self { q, pair, qp, key: key.clone(), keys, special, digits, drop })
+        let (moduli, most) = COMPOSED;
+        let fits = |composed: &usize| bits(&q.basis()[..*composed]) <= most;
+        let composed = (1..=limbs.min(moduli)).rev().find(fits).unwrap_or(1);
+        let (composed, embedding) = (q.limbs(0..composed)?.coefficients(), embedding.clone());
+        Ok(Self { q, pair, qp, key: key.clone(), keys, special, digits, drop, embedding, composed })
     }
 
     /// Type of a ciphertext: evaluations of c_0, then of c_1, limb by limb.
@@ -108,6 +129,44 @@ impl Level {
             true => p.shared(name, self.q.bytes()).holding(&self.q),
             false => p.elements(name, &self.q),
         }
+    }
+
+    /// Adds an input `name` of numbers to [encode](Level::encode): for each item one double-precision complex number per
+    /// slot, first the real and then the imaginary part.
+    pub fn numbers<'p>(&self, p: &'p Pipeline, name: &str) -> Value<'p> {
+        p.bytes(name, self.embedding.count() * COMPLEX).secret()
+    }
+
+    /// Adds an input `name` of a scale, one double that all items share.
+    pub fn scale<'p>(&self, p: &'p Pipeline, name: &str) -> Value<'p> {
+        p.shared(name, size_of::<f64>())
+    }
+
+    /// Encodes [numbers](Level::numbers) at a [scale](Level::scale) as a plaintext, by an FFT in doubles with the same
+    /// bits on every device. Also returns statuses: 1 for an item whose coefficients are all below 2^120 and below half
+    /// of the modulus in absolute value. The plaintext of another item is wrong.
+    pub fn encode<'p>(&self, p: &'p Pipeline, numbers: Value<'p>, scale: Value<'p>) -> [Value<'p>; 2] {
+        let [tiles, statuses] = p.step(self.embedding.slots_to_tiles(), &[numbers]);
+        let rounding = self.embedding.tiles_to_integers(self.most_coefficient().min(MOST));
+        let [integers, statuses] = p.step(rounding, &[tiles, scale, statuses]);
+        let [residues] = p.step(self.embedding.integers_to_residues(&self.q), &[integers]);
+        [residues.holding(self.q.coefficients()).forward(), statuses]
+    }
+
+    /// Decodes a plaintext, given as coefficients, at a [scale](Level::scale) to the numbers in its slots. The bits are
+    /// the same on every device.
+    pub fn decode<'p>(&self, p: &'p Pipeline, coefficients: Value<'p>, scale: Value<'p>) -> Value<'p> {
+        let basis = self.composed.basis();
+        let integers = p.job(&Job::new(&self.composed, Op::Compose), &[coefficients.limbs(0..basis.len())]);
+        let [elements] = p.step(self.embedding.integers_to_elements(basis), &[integers, scale]);
+        let [tiles] = p.step(self.embedding.elements_to_tiles(), &[elements]);
+        let [numbers] = p.step(self.embedding.tiles_to_slots(), &[tiles]);
+        numbers
+    }
+
+    /// Half of the modulus: a bound on the absolute value of coefficients.
+    pub(crate) fn most_coefficient(&self) -> f64 {
+        (bits(self.q.basis()) - 1.0).exp2()
     }
 
     /// Adds an input `name` of a switching key, shared by all items.
@@ -265,15 +324,16 @@ impl Level {
         Ok(())
     }
 
-    /// Decrypts to coefficients, and adds flooding noise with one layer for each multiplier in `noise`; none if the
-    /// list is empty.
+    /// Decrypts and decodes. Before decoding, adds flooding noise with one layer for each multiplier in `noise`; none if
+    /// the list is empty.
     pub(crate) fn decrypt(&self, p: &Pipeline, noise: &[u128]) {
         let ciphertext = self.ciphertext(p, "ciphertext");
         let [c0, c1] = [0, 1].map(|part| ciphertext.element(part));
         let s = self.secret(p).limbs(0..self.q.basis().len());
         let message = (c1 * s + c0).inverse();
         let noise = (!noise.is_empty()).then(|| self.flood(p, noise, p.input("random_key"))).flatten();
-        p.output("message", noise.map_or(message, |noise| message + noise));
+        let message = noise.map_or(message, |noise| message + noise);
+        p.output("numbers", self.decode(p, message, self.scale(p, "scale")));
     }
 }
 

@@ -1,10 +1,10 @@
-//! Tests that every device computes the same bits: everything except encoding is exact.
+//! Tests that every device computes the same bits, decrypted numbers included.
 
 use ringforge::Engine;
 use ringforge_ckks::{Ckks, Complex64, Parameters, Randomness, Result};
 use ringforge_testkit::Target;
 
-/// Runs a short computation, and returns its public key and ciphertexts, serialised.
+/// Runs a short computation, and returns its public key, decrypted numbers and ciphertexts as bytes.
 fn life(engine: &Engine, parameters: Parameters) -> Result<Vec<Vec<u8>>> {
     let ckks = Ckks::new(engine, parameters)?;
     let mut random = Randomness::from_seed([3; 32]);
@@ -13,17 +13,18 @@ fn life(engine: &Engine, parameters: Parameters) -> Result<Vec<Vec<u8>>> {
     let key = ckks.relinearisation_key(&secret, &mut random)?;
     let turn = ckks.galois_keys(&secret, &[1, -2], true, &mut random)?;
     let top = ckks.parameters().top_level();
-    // The numbers are multiples of 1/4, so their encoding does not depend on the rounding of doubles.
-    let items: Vec<Vec<Complex64>> = (0..3).map(|i| vec![Complex64::from(f64::from(i) / 4.0)]).collect();
+    let items: Vec<Vec<Complex64>> = (1..4).map(|i| vec![Complex64::from(1.0 / f64::from(i)); 5]).collect();
     let a = ckks.encrypt(&ckks.encode(&items, top)?, &public, &mut random)?;
     let b = ckks.encrypt(&ckks.encode(&items, top)?, &public, &mut random)?;
     let product = ckks.multiply_rescale(&a, &b, &key)?;
     let other = ckks.rescale(&ckks.multiply(&a, &b, &key)?)?;
+    let numbers = ckks.decrypt(&product, &secret)?.concat();
     let mut all = ckks.rotations(&product, &[1, -2], &turn)?;
     all.push(ckks.conjugate(&other, &turn)?);
     all.push(ckks.sub(&product, &other)?);
     all.extend([a, product, other]);
     let mut bytes = vec![ckks.public_key_to_bytes(&public)?];
+    bytes.push(numbers.iter().flat_map(|z| [z.re, z.im]).flat_map(f64::to_le_bytes).collect());
     bytes.extend(all.iter().map(|c| ckks.ciphertext_to_bytes(c)).collect::<Result<Vec<_>>>()?);
     Ok(bytes)
 }

@@ -2,7 +2,10 @@
 
 mod bytes;
 mod circuits;
+#[cfg(feature = "cuda")]
+mod compile;
 mod devices;
+mod encoding;
 mod flooding;
 mod guide;
 mod integers;

@@ -1,12 +1,15 @@
 //! Tables of constants that kernels read, such as twiddle factors.
 
+use core::fmt;
 use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
 
 use crate::kernel::{Kernel, Port, Role, Sharing};
 
 /// A table that a kernel reads. It is made once per device, cached under its `Debug` output, and shared by all
 /// programs.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub enum Table {
     /// A table that a kernel computes. The kernel's last port is its only output, and its other ports read the tables
     /// `inputs`.
@@ -23,6 +26,19 @@ pub enum Table {
     /// A list of tables: on a GPU, an array of pointers to the tables; on a CPU, slices that
     /// [`Args::tables`](crate::kernel::Args::tables) returns.
     List(Vec<Table>),
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Made { kernel, items, inputs } => {
+                f.debug_struct("Made").field("kernel", kernel).field("items", items).field("inputs", inputs).finish()
+            }
+            // a digest, because the contents of a large table would make a key of megabytes
+            Self::Bytes(bytes) => f.debug_tuple("Bytes").field(&bytes.len()).field(&Sha256::digest(bytes)).finish(),
+            Self::List(tables) => f.debug_tuple("List").field(tables).finish(),
+        }
+    }
 }
 
 impl Table {
