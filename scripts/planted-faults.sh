@@ -56,7 +56,7 @@ if faults_of ckks 0 --workspace --lib; then
         'sample(Distribution::Ternary), p.elements("message"' \
         'sample(Distribution::Ternary).scale(&[U256::ZERO]), p.elements("message"' distributions::ciphertexts_have_all_their_noise
     plant "switching keys without error" $steps \
-        'e - of(j) * to + from.scale' 'e - e - of(j) * to + from.scale' distributions::switching_keys_have_errors
+        'e - of(j) * s + from.scale' 'e - e - of(j) * s + from.scale' distributions::switching_keys_have_errors
     plant "a second part of ciphertexts without error" $steps \
         'v * a + sample(errors)]' 'v * a]' distributions::ciphertexts_have_all_their_noise
 fi

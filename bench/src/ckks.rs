@@ -18,7 +18,8 @@ pub(crate) static SUITE: Suite = Suite {
     name: "CKKS",
     title: "Homomorphic arithmetic: RNS-CKKS",
     about: "Operations on ciphertexts at the top level, with keys and ciphertexts on the device. One ciphertext is \
-            captured once and replayed, partly from the L2 cache; eight different ones are launched kernel by kernel. A \
+            captured once and replayed, partly from the L2 cache; eight different ones are launched kernel by kernel. \
+            Encoding and decoding work on numbers on the device, 64 items at a time. A \
             case names the degree, the primes of Q with their bits, and the number of primes of P, which is also that of \
             a key-switching digit. Shapes marked as insecure exceed 128-bit security, because other implementations were \
             measured on them. The roofline bound moves ciphertexts and keys once, or multiplies what transforms, \
@@ -125,7 +126,7 @@ fn rotations(p: &Pipeline, level: &Level, powers: &[u64]) {
     let digits = level.raised(a.element(1));
     for (i, &k) in powers.iter().enumerate() {
         let key = level.switching_key(p, &format!("key{i}"));
-        p.output(&format!("to{i}"), level.automorphism(p, k, a.element(0), &digits, key));
+        p.output(&format!("to{i}"), level.automorphism(k, a.element(0), &digits, key));
     }
 }
 

@@ -1,5 +1,6 @@
 // Inner products of lists of evaluations, as in key switching: for each set of keys s, out_s = sum of a_j b_(s,j).
-// Leaves have degree 1. A thread computes several adjacent evaluations.
+// Leaves have degree 1. A thread computes several adjacent evaluations. Elements may be images of those in memory under an
+// automorphism.
 //
 // Roofline bound: memory. The evaluations a are read once; for each set, the keys b are read (a batch may share them)
 // and the sum is written.
@@ -14,11 +15,15 @@ using namespace rf;
 // are adjacent. Otherwise they are contiguous in `a`.
 // A key has `key_rows` limbs, modulo these primes in order: those of the element's first `own` limbs, then primes that
 // elements lack, then those of the element's other limbs.
+// If Sets::image, evaluation i of an element is read from place places[i] of its limb.
+// If Sets::plus, the first sum has one more term: an element `plus` of `limbs` limbs, of which each is multiplied by a number,
+// factors[limb].
 extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* own, const Rq::Store* b, Rq::Store* out,
-                                         const Constants<Rq>* constants, Epilogue epilogue, u64 rows, u64 a_distance,
-                                         u64 own_distance, u64 b_distance, u64 out_distance, u64 count, u64 key_count,
-                                         u64 key_rows, u64 key_own, u64 digit_limbs, u64 limbs, u64 first,
-                                         u64 end) {
+                                         const Rq::Store* plus, const Constants<Rq>* constants, const u32* places,
+                                         const Rq::Store* factors, Epilogue epilogue, u64 rows, u64 a_distance,
+                                         u64 own_distance, u64 b_distance, u64 out_distance, u64 plus_distance,
+                                         u64 count, u64 key_count, u64 key_rows, u64 key_own, u64 digit_limbs,
+                                         u64 limbs, u64 first, u64 end) {
     // number of products that an accumulator holds
     constexpr u64 limit = ProductRange<Rq, 1, 1, 1>::limit;
     constexpr u32 group = limit < 12 ? (u32)limit : 12;
@@ -42,8 +47,23 @@ extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* ow
         apart = 1;
         if (is_own) own_term = row / (u32)digit_limbs;
     }
-    const auto* from = a + at.item * a_distance + row_of_first * Rq::n + coefficient;
-    const auto* from_own = own + at.item * own_distance + place;
+    u32 image[lanes];
+    if constexpr (Sets::image) {
+        // clamped, because a pipeline may bind any bytes to this port
+        Move<u32, lanes, lanes * 4>::template load<u32>(places + coefficient,
+                                                        [&](u32 v, u32 x) { image[v] = min_word(x, Rq::n - 1); });
+    }
+    // calls put with the evaluations of a limb that the thread needs
+    auto load = [&](const Rq::Store* limb, auto put) {
+        if constexpr (Sets::image) {
+            RF_UNROLL
+            for (u32 v = 0; v < lanes; v++) put(v, word_of<Word>(limb[image[v]]));
+        } else {
+            Access::template load<Word>(limb + coefficient, put);
+        }
+    };
+    const auto* from = a + at.item * a_distance + row_of_first * Rq::n;
+    const auto* from_own = own + at.item * own_distance + (u64)row * Rq::n;
     auto value = [&](u32 term) {
         return term == own_term ? from_own : from + (term - (term > own_term)) * apart * Rq::n;
     };
@@ -57,7 +77,7 @@ extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* ow
             for (u32 i = 0; i < ahead; i++) {
                 if (i > 0 && j + t + i >= count) break;
                 const u32 term = (u32)j + t + i;
-                Access::template load<Word>(value(term), [&](u32 v, Word word) { x[i][v] = word; });
+                load(value(term), [&](u32 v, Word word) { x[i][v] = word; });
                 RF_UNROLL
                 for (u32 s = 0; s < Sets::count; s++) {
                     const auto* key = keys + (s * key_count + term) * key_rows * Rq::n;
@@ -84,6 +104,17 @@ extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* ow
                 sum = m.add(sums[s][v], m.template canonical<Rq::M::product_bound>(sum));
                 sums[s][v] = m.template canonical<Rq::M::lazy ? 2 : 1>(sum);
             }
+        }
+    }
+    if (Sets::plus && row < limbs) {
+        Word x[lanes], factor = word_of<Word>(factors[row]);
+        load(plus + at.item * plus_distance + (u64)row * Rq::n, [&](u32 v, Word word) { x[v] = word; });
+        reduce_inputs<Rq, lanes>(m, x);
+        RF_UNROLL
+        for (u32 v = 0; v < lanes; v++) {
+            auto term = m.template wide_reduce<1>(m.wide_mul(x[v], factor));
+            term = m.add(sums[0][v], m.template canonical<Rq::M::product_bound>(term));
+            sums[0][v] = m.template canonical<Rq::M::lazy ? 2 : 1>(term);
         }
     }
     RF_UNROLL

@@ -367,8 +367,11 @@ fn raised_digits(limits: &Limits) -> Result<Vec<NamedPlan>> {
         let (from, keys) = (to.limbs(0..5)?, to.vector(6)?);
         let p = Planner::new(limits.clone()).pipeline("sums of raised digits");
         let keys = p.shared("keys", keys.bytes()).holding(keys.evaluations(Order::DigitReversed)?);
-        let digits = p.evaluations("a", &from, Order::DigitReversed).raise(2, &to);
+        let [a, b] = ["a", "b"].map(|name| p.evaluations(name, &from, Order::DigitReversed));
+        let digits = a.raise(2, &to);
         p.output("sums", digits.inner_product(keys, 2));
+        let numbers: Vec<U256> = (3..8u32).map(U256::from).collect();
+        p.output("images", digits.automorphism(5).inner_product_plus(b, &numbers, keys, 2));
         Ok(NamedPlan::new(format!("sums of raised digits, {n} coefficients of {bits} bits"), p.build()?))
     };
     [(64, 30), (512, 30), (512, 50), (64, 60), (64, 62)].into_iter().map(plan).collect()

@@ -79,6 +79,26 @@ pub struct Keys {
     pub own: usize,
 }
 
+/// What inner products do beside the sums.
+#[derive(Clone, Copy)]
+#[expect(missing_debug_implementations, reason = "the bytes may be secret")]
+pub struct Turn<'a> {
+    /// The place in a row from which each residue of an element is read: the permutation of an automorphism.
+    pub image: Option<&'a [u32]>,
+    /// A further element for each item, and a stored residue for each of its limbs. The first sum also gets the limbs
+    /// times these residues.
+    pub plus: Option<(&'a [u8], &'a [u8])>,
+}
+
+impl Turn<'_> {
+    /// A part of the image of a limb.
+    fn part<'w, S: Pod>(self, limb: &'w [S], part: Range<usize>, memory: &'w mut Wiped<S>) -> &'w [S] {
+        let Some(places) = self.image else { return &limb[part] };
+        memory.set(places[part].iter().map(|&place| limb[place as usize]));
+        memory
+    }
+}
+
 /// Operations of kernels on bytes that hold rows of residues; a row is one residue polynomial. The length of the bytes
 /// gives the number of rows.
 pub trait Kernels: Send + Sync {
@@ -105,6 +125,7 @@ pub trait Kernels: Send + Sync {
         row: &(dyn Fn(usize, usize) -> [usize; 2] + Sync),
         keys: (&[u8], Keys),
         count: usize,
+        turn: Turn<'_>,
         out: &mut [u8],
     );
 }
@@ -325,9 +346,11 @@ impl<F: Field, S: Store<F::Word>> Kernels for Trees<'_, F, S> {
         place: &(dyn Fn(usize, usize) -> [usize; 2] + Sync),
         (keys, of): (&[u8], Keys),
         count: usize,
+        turn: Turn<'_>,
         out: &mut [u8],
     ) {
         let (values, keys) = (values.map(cast_slice::<_, S>), cast_slice::<_, S>(keys));
+        let plus = turn.plus.map(|(element, factors)| (cast_slice::<_, S>(element), factors));
         let (n, limbs) = (self.rows.shape.n, self.rows.of_row.len());
         let out: &mut [S] = cast_slice_mut(out);
         let items = (out.len() / (of.sets * limbs * n)).max(1);
@@ -342,7 +365,13 @@ impl<F: Field, S: Store<F::Word>> Kernels for Trees<'_, F, S> {
             };
             let key_row = if row < of.own { row } else { row + of.limbs - limbs };
             let key = |element: usize| (element * of.limbs + key_row) * n;
-            let mut memory = [(); 2].map(|()| Wiped::default());
+            // the further term of this row
+            let further = plus.filter(|_| set == 0).and_then(|(element, factors)| {
+                let bytes = factors.chunks_exact(size_of::<S>()).nth(row)?;
+                let factor: S = pod_read_unaligned(bytes);
+                Some((&element[item * (element.len() / items) + row * n..][..n], factor.load()))
+            });
+            let mut memory = [(); 3].map(|()| Wiped::default());
             for (tile, sums) in sums.chunks_mut(TILE).enumerate() {
                 let within = tile * TILE..tile * TILE + sums.len();
                 let tile = |first: usize| first + within.start..first + within.end;
@@ -350,8 +379,8 @@ impl<F: Field, S: Store<F::Word>> Kernels for Trees<'_, F, S> {
                 for group in (0..count).step_by(MOST_PRODUCTS) {
                     let mut products = [field.wide_zero(); TILE];
                     for j in group..count.min(group + MOST_PRODUCTS) {
-                        let [for_x, for_y] = &mut memory;
-                        let x = self.reduced(row, &first(j)[within.clone()], for_x);
+                        let [for_image, for_x, for_y] = &mut memory;
+                        let x = self.reduced(row, turn.part(first(j), within.clone(), for_image), for_x);
                         let y = self.reduced(row, &keys[tile(key((item * of.sets + set) * of.count + j))], for_y);
                         for (product, (x, y)) in products.iter_mut().zip(x.iter().zip(y)) {
                             *product = field.wide_mad(*product, x.load(), y.load());
@@ -360,6 +389,14 @@ impl<F: Field, S: Store<F::Word>> Kernels for Trees<'_, F, S> {
                     for (total, product) in totals.iter_mut().zip(products).take(sums.len()) {
                         let sum = field.wide_reduce(product);
                         *total = Some(total.map_or(sum, |total| field.relax(field.add(total, sum))));
+                    }
+                }
+                if let Some((limb, factor)) = further {
+                    let [for_image, for_x, _] = &mut memory;
+                    let x = self.reduced(row, turn.part(limb, within.clone(), for_image), for_x);
+                    for (total, x) in totals.iter_mut().zip(x) {
+                        let term = field.wide_reduce(field.wide_mad(field.wide_zero(), x.load(), factor));
+                        *total = Some(total.map_or(term, |total| field.relax(field.add(total, term))));
                     }
                 }
                 for (out, total) in sums.iter_mut().zip(totals) {

@@ -48,7 +48,7 @@ use bytemuck::Zeroable;
 use field::{Field, Goldilocks, Mod14, Mod16, Mod31, Mod32, Mod64, Mod64Full, Mod256, Store, limbs, word};
 use fill::Fill;
 
-pub use kernels::{ElementLayout, Factors, Kernels, Keys};
+pub use kernels::{ElementLayout, Factors, Kernels, Keys, Turn};
 pub use layout::{HEADER, Layout};
 pub use limbs::{Wide, add_limbs, add_mod, mul_limbs, square_limbs, sub_limbs, sub_limbs_once, sub_mod};
 pub use montgomery::Montgomery256;

@@ -89,6 +89,35 @@ impl RandomKey {
         block
     }
 
+    /// Writes the blocks of [`RandomKey::block_of_stream`] with consecutive numbers, from `first` on. Several blocks at
+    /// once are faster than one after another.
+    pub fn blocks_of_stream(&self, stream_id: u32, item: u64, first: u32, blocks: &mut [[u8; 64]]) {
+        let mut key = Zeroizing::new([0; 8]);
+        key.iter_mut().zip(self.0.as_chunks().0).for_each(|(word, bytes)| *word = u32::from_le_bytes(*bytes));
+        let mut memory = Zeroizing::new([[[0; LANES]; 16]; 2]);
+        ringforge_cpu::wide(
+            #[inline(always)]
+            || {
+                let [input, state] = &mut *memory;
+                for (i, some) in blocks.chunks_mut(LANES).enumerate() {
+                    let number = first.wrapping_add((i * LANES) as u32);
+                    let last = [item as u32, (item >> 32) as u32, number, stream_id];
+                    let words = CONSTANTS.iter().chain(&*key).chain(&last);
+                    input.iter_mut().zip(words).for_each(|(lanes, word)| *lanes = [*word; LANES]);
+                    input[14].iter_mut().zip(0..).for_each(|(number, lane)| *number = number.wrapping_add(lane));
+                    *state = *input;
+                    permute(state);
+                    for (lane, block) in some.iter_mut().enumerate() {
+                        for (bytes, (word, input)) in block.as_chunks_mut().0.iter_mut().zip(state.iter().zip(&*input))
+                        {
+                            *bytes = word[lane].wrapping_add(input[lane]).to_le_bytes();
+                        }
+                    }
+                }
+            },
+        );
+    }
+
     /// Like [`RandomKey::block`], but blocks for different contexts are independent of each other even if a key is used
     /// again by accident. A context combines a secret with the purpose of the block, such as a private key and a
     /// digest.
@@ -112,17 +141,24 @@ impl RandomKey {
     pub fn hedged_block(&self, item: u64, attempt: u32, context: &[u8; 64]) -> [u8; 64] {
         let mut block = self.block(item, attempt);
         block.iter_mut().zip(context).for_each(|(byte, context)| *byte ^= context);
-        let mut state = Zeroizing::new([0; 16]);
+        let mut state = Zeroizing::new([[0]; 16]);
         let words = block.as_chunks_mut().0;
-        state.iter_mut().zip(&*words).for_each(|(word, bytes)| *word = u32::from_le_bytes(*bytes));
+        state.iter_mut().zip(&*words).for_each(|(word, bytes)| *word = [u32::from_le_bytes(*bytes)]);
         permute(&mut state);
-        words.iter_mut().zip(*state).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
+        words.iter_mut().zip(*state).for_each(|(bytes, [word])| *bytes = word.to_le_bytes());
         block
     }
 }
 
-/// The permutation inside ChaCha20 (its 20 rounds), which the crate `chacha20` does not export.
-fn permute(x: &mut [u32; 16]) {
+/// Number of blocks that are computed at once, one in each lane of a SIMD vector.
+const LANES: usize = 8;
+
+/// The first words of ChaCha20's input: "expand 32-byte k".
+const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
+
+/// The permutation inside ChaCha20 (its 20 rounds), which the crate `chacha20` does not export, in each of `L` lanes.
+#[inline(always)]
+fn permute<const L: usize>(x: &mut [[u32; L]; 16]) {
     for _ in 0..10 {
         for i in 0..4 {
             quarter_round(x, [i, 4 + i, 8 + i, 12 + i]);
@@ -133,10 +169,23 @@ fn permute(x: &mut [u32; 16]) {
     }
 }
 
-fn quarter_round(x: &mut [u32; 16], [a, b, c, d]: [usize; 4]) {
-    for (to, from, turned, by) in [(a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)] {
-        x[to] = x[to].wrapping_add(x[from]);
-        x[turned] = (x[turned] ^ x[to]).rotate_left(by);
+#[inline(always)]
+fn quarter_round<const L: usize>(x: &mut [[u32; L]; 16], [a, b, c, d]: [usize; 4]) {
+    // copies, which the compiler keeps in vector registers
+    let (mut xa, mut xb, mut xc, mut xd) = (x[a], x[b], x[c], x[d]);
+    for [first, second] in [[16, 12], [8, 7]] {
+        step(&mut xa, xb, &mut xd, first);
+        step(&mut xc, xd, &mut xb, second);
+    }
+    (x[a], x[b], x[c], x[d]) = (xa, xb, xc, xd);
+}
+
+/// Adds `from` to `to`, and the sum to `turned` by exclusive or, which is then rotated.
+#[inline(always)]
+fn step<const L: usize>(to: &mut [u32; L], from: [u32; L], turned: &mut [u32; L], by: u32) {
+    for lane in 0..L {
+        to[lane] = to[lane].wrapping_add(from[lane]);
+        turned[lane] = (turned[lane] ^ to[lane]).rotate_left(by);
     }
 }
 
@@ -156,13 +205,26 @@ mod tests {
     fn the_permutation_matches_the_cipher() -> Result<()> {
         let random_key = RandomKey::from_bytes(&[0x35; RandomKey::BYTES])?;
         let (item, attempt) = (0x0123_4567_89ab_cdef_u64, 0x7654_3210);
-        let mut input = [0x3535_3535; 16];
-        input[..4].copy_from_slice(&[0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574]);
-        input[12..].copy_from_slice(&[item as u32, (item >> 32) as u32, attempt, 0]);
+        let mut input = [[0x3535_3535]; 16];
+        input[..4].copy_from_slice(&CONSTANTS.map(|word| [word]));
+        input[12..].copy_from_slice(&[item as u32, (item >> 32) as u32, attempt, 0].map(|word| [word]));
         let mut permuted = input;
         permute(&mut permuted);
-        let sums = permuted.iter().zip(input).flat_map(|(a, b)| a.wrapping_add(b).to_le_bytes());
+        let sums = permuted.iter().zip(input).flat_map(|([a], [b])| a.wrapping_add(b).to_le_bytes());
         assert!(sums.eq(random_key.block(item, attempt)));
+        Ok(())
+    }
+
+    #[test]
+    fn several_blocks_are_those_of_the_cipher() -> Result<()> {
+        let random_key = RandomKey::from_bytes(&core::array::from_fn::<u8, 32, _>(|i| i as u8))?;
+        let (stream_id, item, first) = (0x89ab_cdef, 0x0123_4567_89ab_cdef, u32::MAX - 20);
+        for count in 0..20 {
+            let mut blocks = vec![[0; 64]; count];
+            random_key.blocks_of_stream(stream_id, item, first, &mut blocks);
+            let single = (first..).take(count).map(|number| random_key.block_of_stream(stream_id, item, number));
+            assert!(blocks.into_iter().eq(single), "{count}");
+        }
         Ok(())
     }
 }

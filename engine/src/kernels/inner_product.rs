@@ -4,6 +4,7 @@ use core::iter;
 use core::ops::Range;
 use std::sync::Arc;
 
+use crypto_bigint::U256;
 use ringforge_cpu::Keys;
 
 use crate::kernels::convert::RaisedRows;
@@ -13,12 +14,16 @@ use crate::layout::{KernelLayout, set_strides};
 use crate::source::{fusable, of_engine};
 use ringforge_math::error::{Error, Result};
 use ringforge_math::factorization::Factorization;
+use ringforge_math::modulus::Modulus;
 use ringforge_math::poly::PolyType;
 use ringforge_runtime::kernel::{Args, Kernel, Port, Source, Table};
 use ringforge_runtime::limits::Limits;
 
 /// Number of element ports.
-const ELEMENTS: usize = 4;
+const ELEMENTS: usize = 5;
+
+/// A table that is not read.
+const NOTHING: &[u8] = &[0; 8];
 
 /// Threads per block.
 const THREADS: usize = 256;
@@ -29,14 +34,24 @@ const THREADS: usize = 256;
 /// The elements a_j are contiguous, or the raised digits of another element. Then a digit's own limbs are read from that
 /// element, and the others are [`RaisedRows`].
 ///
-/// Ports: a (in), the element of which a are the digits, or again a (in), b (in), sums (out), the
-/// [constants](KernelLayout::constants).
+/// Ports: a (in), the element of which a are the digits, or again a (in), b (in), sums (out), a further term or again
+/// the element (in), the [constants](KernelLayout::constants), the places of the image, the factors of the further term.
 #[derive(Debug, Clone)]
 pub(crate) struct InnerProduct {
     rows: KernelLayout,
     terms: Terms,
     keys: Keys,
+    turn: Turn,
     ports: Vec<Port>,
+}
+
+/// What an inner product of digits does beside the sums, as a rotation of a ciphertext needs it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Turn {
+    /// The place from which each evaluation of a limb is read: the permutation of an automorphism.
+    pub(crate) image: Option<Arc<[u32]>>,
+    /// Factors, one for each limb of the element, of a further term of the first sum.
+    pub(crate) plus: Option<Vec<U256>>,
 }
 
 /// The elements of an inner product.
@@ -68,6 +83,7 @@ impl InnerProduct {
         terms: Terms,
         keys: &PolyType,
         sets: usize,
+        turn: Turn,
         limits: &Limits,
     ) -> Result<Self> {
         let (count, limbs) = (terms.count(), factorization.poly().basis().len());
@@ -106,9 +122,27 @@ impl InnerProduct {
             input(own),
             input(all * of.basis().len()),
             Port::output(sets * limbs * row),
+            input(own),
             rows.constants_port(),
         ];
-        Ok(Self { rows, terms, keys, ports })
+        let mut kernel = Self { rows, terms, keys, turn, ports };
+        let tables = [kernel.places().len(), kernel.factors().len()];
+        kernel.ports.extend(tables.map(Port::shared));
+        Ok(kernel)
+    }
+
+    fn places(&self) -> &[u8] {
+        self.turn.image.as_deref().map_or(NOTHING, bytemuck::cast_slice)
+    }
+
+    /// The factors of the further term, as residues are stored.
+    fn factors(&self) -> Vec<u8> {
+        let (poly, Some(factors)) = (&self.rows.poly, &self.turn.plus) else { return NOTHING.into() };
+        let stored = |(q, factor): (&Modulus, &U256)| {
+            let residue = q.mul(&q.reduce(factor), &poly.radix(q)).to_le_bytes();
+            residue.as_ref()[..poly.width().bytes()].to_vec()
+        };
+        poly.basis().iter().zip(factors).flat_map(stored).collect()
     }
 }
 
@@ -137,8 +171,11 @@ impl Kernel for InnerProduct {
         let (n, lanes) = (self.rows.factorization.n(), self.rows.leaf_lanes());
         built.launch = spread::launch(self.rows.poly.basis().len() * n / lanes, THREADS)?;
         built.prelude += &format!(
-            "struct Sets {{\n    static constexpr rf::u32 count = {}, threads = {THREADS};\n}};\n",
-            self.keys.sets
+            "struct Sets {{\n    static constexpr rf::u32 count = {}, threads = {THREADS};\n    \
+             static constexpr bool image = {}, plus = {};\n}};\n",
+            self.keys.sets,
+            self.turn.image.is_some(),
+            self.turn.plus.is_some(),
         );
         let width = self.rows.poly.width().bytes();
         let strides = self.ports[..ELEMENTS].iter().map(|port| port.stride() / width);
@@ -160,12 +197,18 @@ impl Kernel for InnerProduct {
     }
 
     fn table(&self, port: usize) -> Option<Table> {
-        (port == ELEMENTS).then(|| self.rows.constants())
+        match port.checked_sub(ELEMENTS)? {
+            0 => Some(self.rows.constants()),
+            1 => Some(Table::Bytes(self.places().into())),
+            2 => Some(Table::Bytes(self.factors().into())),
+            _ => None,
+        }
     }
 
     fn on_cpu(&self, _: Range<usize>, args: &mut Args<'_>) -> Result<()> {
         let kernels = self.rows.on_cpu(args, None, ELEMENTS)?;
         let [values, own, keys] = self.rows.operands(args)?;
+        let further = self.rows.aligned(args.input::<u8>(4)?)?;
         let limbs = self.rows.poly.basis().len();
         let row = |element: usize, limb: usize| match self.terms {
             Terms::Digits(rows) if rows.own(element).contains(&limb) => [1, limb],
@@ -173,7 +216,12 @@ impl Kernel for InnerProduct {
             Terms::Whole(_) => [0, element * limbs + limb],
         };
         let out = self.rows.aligned(args.output::<u8>(3)?)?;
-        kernels.inner_product([values, own], &row, (keys, self.keys), self.terms.count(), out);
+        let factors = self.factors();
+        let turn = ringforge_cpu::Turn {
+            image: self.turn.image.as_deref(),
+            plus: self.turn.plus.as_ref().map(|_| (further, &factors[..])),
+        };
+        kernels.inner_product([values, own], &row, (keys, self.keys), self.terms.count(), turn, out);
         Ok(())
     }
 
@@ -184,6 +232,8 @@ impl Kernel for InnerProduct {
     fn describe(&self) -> String {
         let (count, terms) =
             (self.terms.count(), if matches!(self.terms, Terms::Digits(_)) { "digits" } else { "terms" });
-        format!("{count} {terms}, {} sets, {}", self.keys.sets, self.rows.describe())
+        let image = if self.turn.image.is_some() { ", image" } else { "" };
+        let plus = if self.turn.plus.is_some() { ", a term more" } else { "" };
+        format!("{count} {terms}, {} sets{image}{plus}, {}", self.keys.sets, self.rows.describe())
     }
 }

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use crypto_bigint::U256;
 use ringforge_math::poly::PolyType;
 
 use super::Value;
+use super::automorphism::places;
 use crate::kernels::convert::{Convert, RaisedRows};
-use crate::kernels::inner_product::Terms;
+use crate::kernels::inner_product::{Terms, Turn};
 
 /// The digits of an element, each raised to a larger basis, as [`Value::raise`] computes them. Limbs that a digit has
 /// from the element are not copied.
@@ -17,6 +19,8 @@ pub struct Digits<'p> {
     raised: Value<'p>,
     rows: RaisedRows,
     to: PolyType,
+    /// x → x^k, under which inner products take images of the digits.
+    automorphism: Option<u64>,
 }
 
 impl<'p> Value<'p> {
@@ -43,8 +47,10 @@ impl<'p> Value<'p> {
     #[track_caller]
     pub fn raise(self, limbs: usize, to: impl Into<PolyType>) -> Digits<'p> {
         let to = to.into().coefficients();
-        let digits =
-            |raised, limbs| Digits { element: self, raised, rows: RaisedRows { limbs, group: 1 }, to: to.clone() };
+        let digits = |raised, limbs| {
+            let rows = RaisedRows { limbs, group: 1 };
+            Digits { element: self, raised, rows, to: to.clone(), automorphism: None }
+        };
         let Some(content) = self.content(&[self]) else { return digits(self.nothing(), 1) };
         let (poly, own) = (content.coefficients(), content.basis().len());
         let fits = limbs > 0 && !to.repeats_moduli() && to.limbs(0..own).as_ref() == Ok(&poly);
@@ -67,17 +73,52 @@ impl<'p> Value<'p> {
             }
             Err(error) => self.pipeline.fail(error),
         };
-        Digits { element: self, raised, rows, to }
+        Digits { element: self, raised, rows, to, automorphism: None }
     }
 }
 
 impl<'p> Digits<'p> {
+    /// The images of the digits under the automorphism x → x^k of the ring, for digits that are evaluations. Nothing is
+    /// copied: inner products read the evaluations in another order. They are also digits of the element's image, so
+    /// several automorphisms of an element can share its digits.
+    #[must_use]
+    pub fn automorphism(self, k: u64) -> Self {
+        Self { automorphism: Some(k), ..self }
+    }
+
     /// Inner products of the digits with keys that are evaluations in the same order: Σ_j digit_j·key_(s,j) for each
     /// set s of keys. The layout of keys and result is that of [`Value::inner_product`].
     #[must_use]
     #[track_caller]
     pub fn inner_product(&self, keys: Value<'p>, sets: usize) -> Value<'p> {
-        self.raised.times_keys(self.element, (&self.to, Terms::Digits(self.rows)), keys, sets)
+        self.times_keys(None, keys, sets)
+    }
+
+    /// Like [`Digits::inner_product`], but adds a multiple of another element to the first sum. This element has the
+    /// type of the raised one, and the automorphism of the digits applies to it as well. Each limb of it is multiplied by
+    /// one of the `numbers`. The other limbs of the sum stay the same.
+    #[must_use]
+    #[track_caller]
+    pub fn inner_product_plus(&self, other: Value<'p>, numbers: &[U256], keys: Value<'p>, sets: usize) -> Value<'p> {
+        let Some(content) = self.element.content(&[self.element, other]) else { return self.element.nothing() };
+        let limbs = content.basis().len();
+        if numbers.len() != limbs {
+            let why = format!("expected a number for each of {limbs} limbs, got {}", numbers.len());
+            return self.element.pipeline.fail(self.element.pipeline.refused(why));
+        }
+        self.times_keys(Some((other, numbers)), keys, sets)
+    }
+
+    #[track_caller]
+    fn times_keys(&self, plus: Option<(Value<'p>, &[U256])>, keys: Value<'p>, sets: usize) -> Value<'p> {
+        let Some(content) = self.element.content(&[self.element]) else { return self.element.nothing() };
+        let image = match self.automorphism.map(|k| places(&content, k)).transpose() {
+            Ok(image) => image.map(Arc::from),
+            Err(why) => return self.element.pipeline.fail(self.element.pipeline.refused(why)),
+        };
+        let turn = Turn { image, plus: plus.map(|(_, numbers)| numbers.to_vec()) };
+        let further = plus.map_or(self.element, |(other, _)| other);
+        self.raised.times_keys([self.element, further], (&self.to, Terms::Digits(self.rows), turn), keys, sets)
     }
 
     /// The digits as a vector, which is a copy.
@@ -97,6 +138,7 @@ impl<'p> Digits<'p> {
                 self.raised.limbs(row..row + 1)
             }
         });
-        self.element.pipeline.join(whole, &parts.collect::<Vec<_>>())
+        let joined = self.element.pipeline.join(whole, &parts.collect::<Vec<_>>());
+        self.automorphism.map_or(joined, |k| joined.automorphism(k))
     }
 }

@@ -7,7 +7,7 @@ use crypto_bigint::U256;
 
 use crate::job::{Job, Op};
 use crate::kernels::elementwise::{combine, permute};
-use crate::kernels::inner_product::{InnerProduct, Terms};
+use crate::kernels::inner_product::{InnerProduct, Terms, Turn};
 use crate::kernels::tensor::Tensor;
 use ringforge_math::error::{Error, Result};
 use ringforge_math::factorization::Factorization;
@@ -314,7 +314,9 @@ impl<'p> Value<'p> {
         let Some(a) = self.content(&[self]) else { return self.nothing() };
         let count = a.basis().len() / poly.basis().len();
         match poly.vector(count).map(|whole| whole.in_domain_of(&a)) {
-            Ok(whole) if whole == a => self.times_keys(self, (&poly, Terms::Whole(count)), keys, sets),
+            Ok(whole) if whole == a => {
+                self.times_keys([self, self], (&poly, Terms::Whole(count), Turn::default()), keys, sets)
+            }
             _ => {
                 let why = format!("expected a vector over {poly}, got {}", a.described());
                 self.pipeline.fail(self.pipeline.refused(why))
@@ -323,8 +325,15 @@ impl<'p> Value<'p> {
     }
 
     /// The inner products of `terms`, elements of the ring `poly` that lie in `self` and `own`, with sets of keys.
+    /// `further` is the further term of `turn`, or again `own`.
     #[track_caller]
-    pub(super) fn times_keys(self, own: Self, (poly, terms): (&PolyType, Terms), keys: Self, sets: usize) -> Self {
+    pub(super) fn times_keys(
+        self,
+        [own, further]: [Self; 2],
+        (poly, terms, turn): (&PolyType, Terms, Turn),
+        keys: Self,
+        sets: usize,
+    ) -> Self {
         let (Some(a), Some(b)) = (self.content(&[self]), keys.content(&[keys])) else { return self.nothing() };
         let refused = |error: Error| error.to_string();
         let kernel = || {
@@ -337,11 +346,11 @@ impl<'p> Value<'p> {
             }
             let factorization = Factorization::of(poly, Some(depth)).map_err(refused)?;
             let (keys, limits) = (b.coefficients(), self.pipeline.limits());
-            let kernel = InnerProduct::new(&factorization, terms, &keys, sets, limits).map_err(refused)?;
+            let kernel = InnerProduct::new(&factorization, terms, &keys, sets, turn, limits).map_err(refused)?;
             Ok((kernel, poly.vector(sets).map_err(refused)?.in_domain_of(&a)))
         };
         match self.pipeline.keep(kernel()) {
-            Some((kernel, content)) => self.one(Arc::new(kernel), &[self, own, keys], content),
+            Some((kernel, content)) => self.one(Arc::new(kernel), &[self, own, keys, further], content),
             None => self.nothing(),
         }
     }

@@ -26,7 +26,7 @@ use crate::scheme::Ckks;
 use crate::types::{Ciphertext, GaloisKeys, PublicKey, RelinearisationKey, SecretKey, SwitchingKey, is_automorphism};
 
 const MAGIC: [u8; 4] = *b"RFCK";
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 const HEADER: usize = 40;
 const SEED: usize = 32;
 /// Number of secret-key coefficients per serialised byte.

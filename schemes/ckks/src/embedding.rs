@@ -158,7 +158,7 @@ impl Reduction {
         let Self { q, ratio, upper, quotient } = self;
         let size = x.unsigned_abs();
         let (low, high) = (size as u64, (size >> 64) as u64);
-        let mul_hi = |a: u64, b: u64| (u128::from(a) * u128::from(b) >> 64) as u64;
+        let mul_hi = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
         // a product of a and a constant, less an estimate of its quotient that is exact or one less
         let reduced = |a: u64, factor: u64, quotient: u64| {
             let rest = a.wrapping_mul(factor).wrapping_sub(mul_hi(a, quotient).wrapping_mul(q));

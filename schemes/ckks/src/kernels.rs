@@ -73,11 +73,11 @@ impl Embedding {
         }
     }
 
-    /// A power of two of threads per item.
+    /// One thread per unit of work.
     fn on_units(units: usize) -> Launch {
         Launch {
             items_per_block: (THREADS / units).max(1) as u32,
-            blocks_per_item: (units / THREADS).max(1) as u32,
+            blocks_per_item: units.div_ceil(THREADS) as u32,
             ..Launch::thread_per_item(THREADS as u32)
         }
     }
@@ -158,13 +158,35 @@ impl Embedding {
             }),
         };
         let ports = [self.port(), Port::output(ring.bytes()).secret()];
-        let store = if bytes == 4 { "using Store = rf::u32;" } else { "using Store = rf::u64;" };
-        let launch = Self::on_units(self.count() / 2);
+        let (launch, store) = (Self::on_units(self.count() / 2), store(bytes));
         let kernel = kernel!("ckks_integers_to_residues", self, ports, launch, store, on_cpu);
         // SAFETY: the table and the output have this many limbs.
         #[allow(unsafe_code)]
         unsafe {
             kernel.with_tables([constants]).with_numbers([limbs])
+        }
+    }
+
+    /// A residue for each limb, in 64 bits → an element of `ring`, with this residue everywhere in the limb.
+    pub(crate) fn constant(&self, ring: &PolyType) -> CustomKernel {
+        let (limbs, bytes, degree) = (ring.basis().len(), ring.width().bytes(), ring.degree());
+        let on_cpu = move |items, args: &mut Args<'_>| match bytes {
+            4 => args.each(items, |_, (residues, to): (&[u64], &mut [u32])| {
+                residues.iter().zip(to.chunks_exact_mut(degree)).for_each(|(x, to)| to.fill(*x as u32));
+                Ok(())
+            }),
+            _ => args.each(items, |_, (residues, to): (&[u64], &mut [u64])| {
+                residues.iter().zip(to.chunks_exact_mut(degree)).for_each(|(x, to)| to.fill(*x));
+                Ok(())
+            }),
+        };
+        let ports = [Port::input(limbs * size_of::<u64>()).secret(), Port::output(ring.bytes()).secret()];
+        let (launch, store) = (Self::on_units(limbs * degree), store(bytes));
+        let kernel = kernel!("ckks_constant", self, ports, launch, store, on_cpu);
+        // SAFETY: the input and the output have this many limbs.
+        #[allow(unsafe_code)]
+        unsafe {
+            kernel.with_numbers([limbs as u64])
         }
     }
 
@@ -245,6 +267,11 @@ fn residues<T>(integers: &[Complex64], moduli: &[Reduction], to: &mut [T], narro
             }
         }
     }
+}
+
+/// The line of a prelude that names the type of a residue.
+fn store(bytes: usize) -> &'static str {
+    if bytes == 4 { "using Store = rf::u32;" } else { "using Store = rf::u64;" }
 }
 
 fn table<T: Pod>(entries: &[T]) -> Table {

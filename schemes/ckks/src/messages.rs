@@ -64,11 +64,12 @@ impl Ckks {
         self.parameters().check_scale(scale, level)?;
         let integer = scaled(number, scale, self.level(level)?.most_coefficient())?;
         // a constant polynomial has the same value everywhere
-        let mut values = Zeroizing::new(Vec::with_capacity(ring.basis().len() * ring.degree()));
-        for modulus in Reduction::of(ring.basis()) {
-            values.extend(core::iter::repeat_n(modulus.residue(integer), ring.degree()));
-        }
-        Ok(Plaintext(self.items(self.upload_words(&values)?, level, scale, 1)))
+        let residues = Reduction::of(ring.basis()).into_iter().map(|modulus| modulus.residue(integer));
+        let residues = Zeroizing::new(residues.collect::<Vec<u64>>());
+        let (program, stream) = (self.program(Operation::Constant, level, 1)?, self.stream()?);
+        let (residues, mut plaintext) = (stream.upload_secret(&residues)?, stream.secret_buffer(ring.bytes())?);
+        program.on(stream, 1).input("residues", &residues).output("plaintext", &mut plaintext).run()?;
+        Ok(Plaintext(self.items(plaintext, level, scale, 1)))
     }
 
     /// Encrypts a batch of plaintexts. The ciphertexts have the level and scale of the plaintexts.

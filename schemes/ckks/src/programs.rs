@@ -19,6 +19,7 @@ pub(crate) enum Operation {
     SwitchingKey(Switch),
     ExpandSwitchingKey,
     Encode,
+    Constant,
     Encrypt,
     /// Decryption with flooding noise, one Gaussian layer for each of these multipliers. No noise if the list is empty.
     Decrypt(Vec<u128>),
@@ -125,6 +126,7 @@ impl Ckks {
                 p.output("plaintext", plaintext);
                 p.output("statuses", statuses);
             }
+            Operation::Constant => p.output("plaintext", steps.constant(p, p.input("residues").secret())),
             Operation::Encrypt => steps.encrypt(p, self.parameters())?,
             Operation::Decrypt(ref noise) => steps.decrypt(p, noise),
             Operation::Add | Operation::Sub => {
@@ -168,7 +170,7 @@ impl Ckks {
                 let digits = steps.raised(c1);
                 for (i, &k) in powers.iter().enumerate() {
                     let key = steps.switching_key(p, &numbered("key", i));
-                    p.output(&numbered("to", i), steps.automorphism(p, k, c0, &digits, key));
+                    p.output(&numbered("to", i), steps.automorphism(k, c0, &digits, key));
                 }
             }
         }

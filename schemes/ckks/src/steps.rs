@@ -60,8 +60,8 @@ const COMPOSED: (usize, f64) = (64, 1024.0);
 pub(crate) enum Switch {
     /// From s² to s, for relinearisation.
     Square,
-    /// From s to σ^-1(s), where σ is the automorphism x → x^k for this k. Applying σ to the result of key switching
-    /// then gives a ciphertext under s.
+    /// From σ(s) to s, where σ is the automorphism x → x^k for this k. Key switching takes σ(c_1) of a ciphertext under
+    /// s.
     Automorphism(u64),
 }
 
@@ -153,6 +153,12 @@ impl Level {
         [residues.holding(self.q.coefficients()).forward(), statuses]
     }
 
+    /// A plaintext with one number in all slots, from its `residues`: for each item one 64-bit word per prime of Q.
+    pub(crate) fn constant<'p>(&self, p: &'p Pipeline, residues: Value<'p>) -> Value<'p> {
+        let [plaintext] = p.step(self.embedding.constant(&self.q), &[residues]);
+        plaintext.holding(&self.q)
+    }
+
     /// Decodes a plaintext, given as coefficients, at a [scale](Level::scale) to the numbers in its slots. The bits are
     /// the same on every device.
     pub fn decode<'p>(&self, p: &'p Pipeline, coefficients: Value<'p>, scale: Value<'p>) -> Value<'p> {
@@ -179,13 +185,6 @@ impl Level {
     #[must_use]
     pub fn raised<'p>(&self, d: Value<'p>) -> Digits<'p> {
         d.raise(self.special, &self.qp)
-    }
-
-    /// Key switching: inner product with the key, then ModDown. Given [raised digits](Level::raised) of d and a
-    /// switching key from s' to s, the result decrypts under s to d·s' plus noise.
-    #[must_use]
-    pub fn switched<'p>(&self, digits: &Digits<'p>, key: Value<'p>) -> Value<'p> {
-        digits.inner_product(key, 2).divide_round(self.special)
     }
 
     /// Product of two ciphertexts, relinearised with `key`.
@@ -218,17 +217,10 @@ impl Level {
     /// Image of a ciphertext (c_0, c_1) under x → x^k. Takes c_0, the [raised digits](Level::raised) of c_1, and the
     /// key for that automorphism.
     #[must_use]
-    pub fn automorphism<'p>(
-        &self,
-        p: &'p Pipeline,
-        k: u64,
-        c0: Value<'p>,
-        digits: &Digits<'p>,
-        key: Value<'p>,
-    ) -> Value<'p> {
-        let switched = self.switched(digits, key);
-        let parts = [c0 + switched.element(0), switched.element(1)];
-        p.join(&self.pair, &parts.map(|part| part.automorphism(k)))
+    pub fn automorphism<'p>(&self, k: u64, c0: Value<'p>, digits: &Digits<'p>, key: Value<'p>) -> Value<'p> {
+        // P times the image of c_0, which the division by P leaves
+        let sums = digits.clone().automorphism(k).inner_product_plus(c0, &self.product_of_special(), key, 2);
+        sums.divide_round(self.special)
     }
 
     /// Returns P, the product of the special primes, modulo each prime of Q.
@@ -279,9 +271,9 @@ impl Level {
         let all = self.key.vector(self.digits)?;
         let a = uniform(p, &all);
         let (random_key, s, limbs) = (p.input("random_key"), self.secret(p), self.key.basis().len());
-        let (from, to) = match switch {
-            Switch::Square => (s * s, s),
-            Switch::Automorphism(k) => (s, s.automorphism(inverse(k, 2 * self.q.degree() as u64))),
+        let from = match switch {
+            Switch::Square => s * s,
+            Switch::Automorphism(k) => s.automorphism(k),
         };
         let product = self.product_of_special();
         let of = |j: usize| a.limbs(j * limbs..(j + 1) * limbs);
@@ -291,7 +283,7 @@ impl Level {
                 _ => U256::ZERO,
             };
             let e = p.sample(&self.key, errors, random_key).secret().forward();
-            e - of(j) * to + from.scale(&(0..limbs).map(number).collect::<Vec<_>>())
+            e - of(j) * s + from.scale(&(0..limbs).map(number).collect::<Vec<_>>())
         });
         let parts: Vec<Value<'_>> = b.chain((0..self.digits).map(of)).collect();
         p.output("key", p.join(&self.keys, &parts));
@@ -340,13 +332,4 @@ impl Level {
 /// Expands the input `seed` to uniform elements, as evaluations: the public half of keys.
 fn uniform<'p>(p: &'p Pipeline, poly: &PolyType) -> Value<'p> {
     p.sample(poly, Distribution::Uniform, p.bytes("seed", 32)).holding(poly)
-}
-
-/// k^-1 modulo a power of two `modulus`, for odd k, by Newton iteration.
-pub(crate) fn inverse(k: u64, modulus: u64) -> u64 {
-    let mut inverse = k; // correct to 3 bits; each step doubles the number of correct bits
-    for _ in 0..5 {
-        inverse = inverse.wrapping_mul(2u64.wrapping_sub(k.wrapping_mul(inverse)));
-    }
-    inverse % modulus
 }

@@ -13,10 +13,10 @@ fn numbers(kind: u64, slots: usize, random: &mut Random) -> Vec<Complex64> {
     let mut part = || match kind % 6 {
         0 => (random.below(1 << 20) as f64 - 524_288.0) / 524_288.0,
         1 => 0.0,
-        2 => [0.0, -0.0, 1.0, -1.0, f64::MIN_POSITIVE / 8.0, 0.5][random.below(6) as usize],
+        2 => [0.0, -0.0, 1.0, -1.0, f64::MIN_POSITIVE / 8.0, 0.5][random.below(6)],
         3 => random.below(1 << 40) as f64,
-        4 => [0.0, f64::MAX, -f64::MAX][random.below(3) as usize],
-        _ => [0.5, f64::NAN, f64::INFINITY][random.below(3) as usize],
+        4 => [0.0, f64::MAX, -f64::MAX][random.below(3)],
+        _ => [0.5, f64::NAN, f64::INFINITY][random.below(3)],
     };
     (0..slots).map(|_| Complex64::new(part(), part())).collect()
 }

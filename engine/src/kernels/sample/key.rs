@@ -34,9 +34,23 @@ pub(super) fn of_items(key: &Port, items: Range<usize>, keys: &[u8]) -> impl Ite
     items.zip(own).map(move |(item, key)| Ok((RandomKey::from_bytes(key)?, if is_seeds { 0 } else { item as u64 })))
 }
 
-/// Random block `number` of an item, in the random stream of the port `key`.
-pub(super) fn block(key: &Port, (random_key, item): &(RandomKey, u64), number: usize) -> Zeroizing<[u8; 64]> {
-    Zeroizing::new(random_key.block_of_stream(key.stream_id, *item, number as u32))
+/// Number of random blocks that are generated at once.
+const BLOCKS: usize = 64;
+
+/// Calls `use_block` with each number of a range and its random block, in the random stream of the port `key`.
+pub(super) fn for_blocks(
+    key: &Port,
+    (random_key, item): &(RandomKey, u64),
+    numbers: Range<usize>,
+    mut use_block: impl FnMut(usize, &[u64; 8]),
+) {
+    let mut blocks = Zeroizing::new([[0u64; 8]; BLOCKS]);
+    for first in numbers.clone().step_by(BLOCKS) {
+        let count = BLOCKS.min(numbers.end - first);
+        let bytes: &mut [[u8; 64]] = bytemuck::cast_slice_mut(&mut blocks[..count]);
+        random_key.blocks_of_stream(key.stream_id, *item, first as u32, bytes);
+        blocks[..count].iter().enumerate().for_each(|(i, block)| use_block(first + i, block));
+    }
 }
 
 pub(super) fn describe(key: &Port) -> String {

@@ -42,14 +42,13 @@ impl Small {
     #[inline(never)] // so that the constant-time test finds this function by name in the machine code
     fn element(&self, random_key: &(RandomKey, u64), out: &mut [u8]) {
         let n = self.elements.poly().degree();
-        for first in (0..n).step_by(CELL) {
-            let block = key::block(&self.ports[0], random_key, first / CELL);
-            for (bits, i) in block.as_chunks().0.iter().zip(first..n) {
-                let bits = u128::from_le_bytes(*bits);
+        key::for_blocks(&self.ports[0], random_key, 0..n.div_ceil(CELL), |number, block| {
+            for (words, i) in block.as_chunks::<2>().0.iter().zip(number * CELL..n) {
+                let bits = u128::from(words[1]) << 64 | u128::from(words[0]);
                 let magnitude = self.thresholds.iter().map(|threshold| u64::from(bits >= *threshold)).sum();
                 self.elements.put(i, magnitude, bits as u64 & 1, out);
             }
-        }
+        });
     }
 }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crypto_bigint::U256;
 use ringforge_cpu::Limbs;
-use zeroize::Zeroizing;
 
 use crate::kernels::crt::{Divisor, store_type};
 use crate::kernels::divisor256::{Divisor256, bits_from};
@@ -66,12 +65,13 @@ impl Uniform {
     #[inline(never)] // so that the constant-time test finds this function by name in the machine code
     fn row(&self, random_key: &(RandomKey, u64), row: usize, out: &mut [u8]) {
         let (limb, bytes) = (&self.limbs[row], self.poly.width().bytes());
-        for (group, out) in out.chunks_mut(self.each * bytes).enumerate() {
-            let block = key::block(&self.ports[0], random_key, row * self.groups + group);
-            for (out, j) in out.chunks_exact_mut(bytes).zip(0..) {
-                out.copy_from_slice(&bytemuck::bytes_of(&limb.uniform(&block, j))[..bytes]);
+        let (first, each) = (row * self.groups, self.each * bytes);
+        key::for_blocks(&self.ports[0], random_key, first..first + self.groups, |number, block| {
+            let out = out.chunks_mut(each).nth(number - first).into_iter();
+            for (out, j) in out.flat_map(|out| out.chunks_exact_mut(bytes)).zip(0..) {
+                out.copy_from_slice(&bytemuck::bytes_of(&limb.uniform(block, j))[..bytes]);
             }
-        }
+        });
     }
 }
 
@@ -111,12 +111,11 @@ impl Limb {
     }
 
     /// The uniform residue from part j of a random block: 192 bits, or 434 bits for residues stored in 256 bits.
-    fn uniform(&self, block: &[u8; 64], j: usize) -> Limbs {
-        let words: Zeroizing<[u64; 8]> = Zeroizing::new(bytemuck::cast(*block));
+    fn uniform(&self, words: &[u64; 8], j: usize) -> Limbs {
         match self {
             Self::Word(weighted) => [weighted.sum(&words[3 * j..][..3]), 0, 0, 0],
             Self::Wide(divisor, weights) => weights.iter().zip(0..).fold([0; 4], |sum, (weight, i)| {
-                divisor.mad(&sum, bits_from(&*words, DIGIT * i) & ((1 << DIGIT) - 1), weight)
+                divisor.mad(&sum, bits_from(words, DIGIT * i) & ((1 << DIGIT) - 1), weight)
             }),
         }
     }

@@ -79,17 +79,18 @@ impl Places {
     #[inline(never)] // so that the constant-time test finds this function by name in the machine code
     fn draw(&self, random_key: &(RandomKey, u64), set: &mut [u32]) {
         let Set { n, count } = self.set;
-        let block = |number: usize| key::block(&self.ports[0], random_key, number);
-        let (places, bits) = set.split_at_mut(4 * self.set.groups());
-        for (number, places) in places.as_chunks_mut::<4>().0.iter_mut().enumerate() {
-            for ((place, bits), i) in places.iter_mut().zip(block(number).as_chunks().0).zip(4 * number..) {
-                let drawn = || i as u64 + below(u128::from_le_bytes(*bits), (n - i) as u64);
+        let (groups, key) = (self.set.groups(), &self.ports[0]);
+        let (places, bits) = set.split_at_mut(4 * groups);
+        key::for_blocks(key, random_key, 0..groups, |number, block| {
+            let places = places.iter_mut().zip(0..).skip(4 * number);
+            for ((place, i), words) in places.zip(block.as_chunks::<2>().0) {
+                let drawn = || i as u64 + below(u128::from(words[1]) << 64 | u128::from(words[0]), (n - i) as u64);
                 *place = if i < count { drawn() as u32 } else { u32::MAX };
             }
-        }
-        for (bits, number) in bits.as_chunks_mut::<16>().0.iter_mut().zip(self.set.groups()..) {
-            bytemuck::bytes_of_mut(bits).copy_from_slice(&*block(number));
-        }
+        });
+        key::for_blocks(key, random_key, groups..groups + bits.len() / 16, |number, block| {
+            bits[16 * (number - groups)..][..16].copy_from_slice(bytemuck::cast_slice(block));
+        });
         // Floyd's method in Sendrier's form: a position that the set already has is replaced by i
         for i in (0..count).rev() {
             let taken = is_in(&places[i + 1..], places[i]);

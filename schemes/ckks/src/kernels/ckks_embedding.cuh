@@ -15,6 +15,9 @@ struct alignas(16) Complex {
     double re, im;
 };
 
+// in: an entry of the table of slots   out: the same   (limited, because a pipeline may bind any bytes to a port)
+RF_FN u32 slot_of(u32 entry) { return entry & (Task::slots - 1); }
+
 RF_FN Complex add(Complex a, Complex b) { return {__dadd_rn(a.re, b.re), __dadd_rn(a.im, b.im)}; }
 RF_FN Complex sub(Complex a, Complex b) { return {__dadd_rn(a.re, -b.re), __dadd_rn(a.im, -b.im)}; }
 RF_FN Complex mul(Complex a, Complex b) {

@@ -13,7 +13,7 @@ extern "C" __global__ void __launch_bounds__(Task::threads)
     Complex* tile = (Complex*)shared;
     const u64 item = first + blockIdx.x / Task::tiles;
     const u32 begin = blockIdx.x % Task::tiles * Task::tile;
-    for (u32 i = threadIdx.x; i < Task::tile; i += Task::threads) tile[i] = numbers[item * Task::slots + slots[begin + i]];
+    for (u32 i = threadIdx.x; i < Task::tile; i += Task::threads) tile[i] = numbers[item * Task::slots + slot_of(slots[begin + i])];
     __syncthreads();
     layers_in_tile<false>(tile, roots);
     for (u32 i = threadIdx.x; i < Task::tile; i += Task::threads) tiles[item * Task::slots + begin + i] = tile[i];

@@ -15,5 +15,5 @@ extern "C" __global__ void __launch_bounds__(Task::threads)
     for (u32 i = threadIdx.x; i < Task::tile; i += Task::threads) tile[i] = tiles[item * Task::slots + begin + i];
     __syncthreads();
     layers_in_tile<true>(tile, roots);
-    for (u32 i = threadIdx.x; i < Task::tile; i += Task::threads) numbers[item * Task::slots + slots[begin + i]] = tile[i];
+    for (u32 i = threadIdx.x; i < Task::tile; i += Task::threads) numbers[item * Task::slots + slot_of(slots[begin + i])] = tile[i];
 }
