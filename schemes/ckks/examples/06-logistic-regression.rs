@@ -6,7 +6,7 @@
 //! `cargo run --release -p ringforge-ckks --example 06-logistic-regression`
 
 use ringforge_ckks::ringforge::Engine;
-use ringforge_ckks::{Ckks, Complex64, Parameters, Randomness, Result};
+use ringforge_ckks::{Ckks, Complex64, Parameters, Polynomial, Randomness, Result};
 
 const FEATURES: usize = 8;
 /// Range [−6, 6] on which the sigmoid 1 / (1 + e^-z) is fitted by least squares: about 0.5 + 0.1967·z − 0.0025·z³.
@@ -16,8 +16,8 @@ fn sigmoid(z: f64) -> f64 {
     1.0 / (1.0 + (-z).exp())
 }
 
-/// Returns the a and b for which 0.5 + a·z + b·z³ is closest to the sigmoid on the range.
-fn fitted() -> [f64; 2] {
+/// Returns the polynomial 0.5 + a·z + b·z³ that is closest to the sigmoid on the range.
+fn fitted() -> Result<Polynomial> {
     let mut sums = [0.0; 5]; // sums of z², z⁴, z⁶, z·y, z³·y
     for i in 0..=1000 {
         let z = RANGE * (f64::from(i) / 500.0 - 1.0);
@@ -26,7 +26,7 @@ fn fitted() -> [f64; 2] {
     }
     let [z2, z4, z6, zy, z3y] = sums;
     let determinant = z2 * z6 - z4 * z4;
-    [(zy * z6 - z3y * z4) / determinant, (z3y * z2 - zy * z4) / determinant]
+    Polynomial::monomials(&[0.5, (zy * z6 - z3y * z4) / determinant, 0.0, (z3y * z2 - zy * z4) / determinant])
 }
 
 /// Returns random points in two clusters, and the class of each point: which cluster it is in.
@@ -66,11 +66,11 @@ fn trained(samples: &[[f64; FEATURES]], classes: &[bool]) -> ([f64; FEATURES], f
 }
 
 fn main() -> Result<()> {
-    let ckks = Ckks::new(&Engine::best(), Parameters::new(14, &[60, 40, 40, 40, 40, 40], &[60])?)?;
+    let ckks = Ckks::new(&Engine::best(), Parameters::new(14, &[60, 40, 40, 40], &[60])?)?;
     println!("on {}", ckks.engine().device());
     let (samples, classes) = samples(ckks.parameters().slots());
     let (weights, bias) = trained(&samples, &classes);
-    let [a, b] = fitted();
+    let fitted = fitted()?;
 
     // The owner of the measurements generates the keys and encrypts.
     let mut random = Randomness::system();
@@ -88,17 +88,11 @@ fn main() -> Result<()> {
     let constants = constants.collect::<Result<Vec<_>>>()?;
     let sum = ckks.inner_product_plain(&encrypted.iter().collect::<Vec<_>>(), &constants.iter().collect::<Vec<_>>())?;
     let z = ckks.add_number(&ckks.rescale(&sum)?, bias)?;
-    let square = ckks.multiply_rescale(&z, &z, &key)?;
-    let inner = ckks.add_number(&ckks.rescale(&ckks.multiply_number(&square, b)?)?, a)?;
-    let judged = ckks.multiply_rescale(&inner, &ckks.drop_to(&z, inner.level())?, &key)?;
-    let judged = ckks.add_number(&judged, 0.5)?;
+    let judged = ckks.evaluate(&fitted, &z, &key)?;
 
     // The owner of the measurements decrypts the result.
     let found = &ckks.decrypt(&judged, &secret)?[0];
-    let plain = |sample| {
-        let z = dot(&weights, bias, sample);
-        0.5 + a * z + b * z * z * z
-    };
+    let plain = |sample| fitted.value(dot(&weights, bias, sample));
     let error = found.iter().zip(&samples).map(|(y, sample)| (y.re - plain(sample)).abs()).fold(0.0, f64::max);
     let right = found.iter().zip(&classes).filter(|(y, class)| (y.re > 0.5) == **class).count();
     let clear = samples.iter().zip(&classes).filter(|(x, class)| (dot(&weights, bias, x) > 0.0) == **class).count();

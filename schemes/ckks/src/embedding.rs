@@ -168,14 +168,23 @@ impl Reduction {
         let sum = sum - if sum >= q { q } else { 0 };
         if x < 0 && sum > 0 { q - sum } else { sum }
     }
+
+    /// x mod q, for an integer x as a finite double. It must not be secret.
+    pub(crate) fn residue_of(self, x: f64) -> u64 {
+        const EXACT: u32 = 120;
+        let shift = (x.abs().log2() as u32).saturating_sub(EXACT);
+        // a double of more than 120 bits is divisible by 2^shift
+        let small = self.residue((x / f64::from(shift).exp2()) as i128);
+        (0..shift).fold(small, |residue, _| self.residue(2 * i128::from(residue)))
+    }
 }
 
 /// The integer that `number` times `scale` rounds to.
 ///
 /// # Errors
-/// [`Error::Number`] unless its absolute value is below 2^120 and below `most`.
-pub(crate) fn scaled(number: f64, scale: f64, most: f64) -> Result<i128> {
-    integer(number * scale, most.min(MOST)).map(|x| x as i128).ok_or(Error::Number)
+/// [`Error::Number`] unless its absolute value is below `most`.
+pub(crate) fn scaled(number: f64, scale: f64, most: f64) -> Result<f64> {
+    integer(number * scale, most).ok_or(Error::Number)
 }
 
 #[cfg(test)]
@@ -213,6 +222,13 @@ mod tests {
         for q in [3u64, 97, (1 << 30) - 35, (1 << 60) - 93, (1 << 61) - 1] {
             for x in numbers.into_iter().chain([(1 << 120) - 1, i128::from(q), -i128::from(q), 3 - i128::from(q)]) {
                 assert_eq!(i128::from(Reduction::new(q).residue(x)), x.rem_euclid(i128::from(q)), "{x} modulo {q}");
+            }
+            // 2^exponent, and its negative
+            let powers = (0..1024).scan(1 % q, |power, _| Some(core::mem::replace(power, *power * 2 % q)));
+            for (exponent, power) in powers.enumerate() {
+                let x = (exponent as f64).exp2();
+                assert_eq!(Reduction::new(q).residue_of(x), power, "2^{exponent} modulo {q}");
+                assert_eq!(Reduction::new(q).residue_of(-x), (q - power) % q, "-2^{exponent} modulo {q}");
             }
         }
     }

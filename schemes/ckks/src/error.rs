@@ -16,6 +16,12 @@ pub enum Error {
         /// Why the parameters are not valid.
         why: String,
     },
+    /// A polynomial that is not valid.
+    #[error("invalid polynomial: {why}")]
+    Polynomial {
+        /// Why the polynomial is not valid.
+        why: String,
+    },
     /// More bits of modulus than 128-bit security allows at this degree; `Parameters::insecure` accepts them.
     #[error(
         "Q·P has {bits} bits, but 128-bit security at degree 2^{log_n} allows at most {most}: \

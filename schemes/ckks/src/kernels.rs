@@ -167,8 +167,9 @@ impl Embedding {
         }
     }
 
-    /// A residue for each limb, in 64 bits → an element of `ring`, with this residue everywhere in the limb.
-    pub(crate) fn constant(&self, ring: &PolyType) -> CustomKernel {
+    /// A residue for each limb, in 64 bits → an element of `ring`, with this residue everywhere in the limb. The kernel
+    /// provides the residues itself if they are given.
+    pub(crate) fn constant(&self, ring: &PolyType, residues: Option<Vec<u64>>) -> CustomKernel {
         let (limbs, bytes, degree) = (ring.basis().len(), ring.width().bytes(), ring.degree());
         let on_cpu = move |items, args: &mut Args<'_>| match bytes {
             4 => args.each(items, |_, (residues, to): (&[u64], &mut [u32])| {
@@ -180,13 +181,16 @@ impl Embedding {
                 Ok(())
             }),
         };
-        let ports = [Port::input(limbs * size_of::<u64>()).secret(), Port::output(ring.bytes()).secret()];
+        let ports = [Port::shared(limbs * size_of::<u64>()), Port::output(ring.bytes())];
+        let ports = ports.map(|port| if residues.is_none() { port.secret() } else { port });
         let (launch, store) = (Self::on_units(limbs * degree), store(bytes));
         let kernel = kernel!("ckks_constant", self, ports, launch, store, on_cpu);
         // SAFETY: the input and the output have this many limbs.
         #[allow(unsafe_code)]
-        unsafe {
-            kernel.with_numbers([limbs as u64])
+        let kernel = unsafe { kernel.with_numbers([limbs as u64]) };
+        match residues {
+            Some(residues) => kernel.with_table(0, table(&residues)),
+            None => kernel,
         }
     }
 

@@ -38,7 +38,9 @@
 //! | `programs.rs` | Plan and program of each operation. |
 //! | `flooding.rs` | Noise flooding for decrypted numbers. |
 //! | `memory.rs` | Prediction of device memory. |
-//! | `linear.rs` | Products with plaintext matrices. |
+//! | `polynomial.rs` | Polynomials with real coefficients, and the order of products in which they are evaluated. |
+//! | `evaluation.rs` | Evaluation of polynomials on ciphertexts. |
+//! | `linear.rs` | Products with plaintext matrices, and sums over slots. |
 //! | `types.rs` | Plaintexts, ciphertexts and keys on the device. |
 //! | `bytes.rs` | Serialisation of ciphertexts and keys. |
 //! | `randomness.rs` | Source of randomness. |
@@ -56,6 +58,7 @@ mod bytes;
 mod distributions;
 mod embedding;
 mod error;
+mod evaluation;
 mod flooding;
 mod kernels;
 mod keys;
@@ -64,6 +67,7 @@ mod memory;
 mod messages;
 mod operations;
 mod params;
+mod polynomial;
 mod programs;
 mod randomness;
 mod roots;
@@ -77,6 +81,7 @@ pub use linear::Matrix;
 pub use memory::Memory;
 pub use num_complex::Complex64;
 pub use params::{Errors, Parameters};
+pub use polynomial::Polynomial;
 pub use randomness::Randomness;
 pub use ringforge;
 pub use scheme::Ckks;

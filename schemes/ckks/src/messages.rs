@@ -4,7 +4,7 @@ use num_complex::Complex64;
 use ringforge::Buffer;
 use zeroize::Zeroizing;
 
-use crate::embedding::{Reduction, scaled};
+use crate::embedding::{MOST, Reduction, scaled};
 use crate::error::{Error, Result};
 use crate::flooding::Flooding;
 use crate::kernels::OK;
@@ -62,7 +62,7 @@ impl Ckks {
     pub fn constant(&self, number: f64, level: usize, scale: f64) -> Result<Plaintext> {
         let ring = self.level(level)?.plaintext_type();
         self.parameters().check_scale(scale, level)?;
-        let integer = scaled(number, scale, self.level(level)?.most_coefficient())?;
+        let integer = scaled(number, scale, self.level(level)?.most_coefficient().min(MOST))? as i128;
         // a constant polynomial has the same value everywhere
         let residues = Reduction::of(ring.basis()).into_iter().map(|modulus| modulus.residue(integer));
         let residues = Zeroizing::new(residues.collect::<Vec<u64>>());

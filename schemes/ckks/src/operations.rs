@@ -302,7 +302,7 @@ impl Ckks {
 
     /// Returns the next lower level, and the scale after division by the primes that are dropped on the way. Returns
     /// [`Error::NoLevel`] at level 0.
-    fn below(&self, level: usize, scale: f64) -> Result<(usize, f64)> {
+    pub(crate) fn below(&self, level: usize, scale: f64) -> Result<(usize, f64)> {
         let Some(below) = level.checked_sub(1) else { return Err(Error::NoLevel { from: level, wanted: -1 }) };
         let parameters = self.parameters();
         let gone = &parameters.q()[parameters.limbs(below)..parameters.limbs(level)];

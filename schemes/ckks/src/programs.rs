@@ -1,10 +1,12 @@
 //! The programs of the scheme. Each operation at a level is a pipeline, which is planned and compiled on first use.
 
-use core::cell::Cell;
+use core::cell::{Cell, OnceCell};
 
 use ringforge::{Pipeline, Plan, Planner, Program, Value};
 
 use crate::error::{Error, Result};
+use crate::evaluation::Term;
+use crate::polynomial::Polynomial;
 use crate::scheme::Ckks;
 use crate::steps::Switch;
 
@@ -41,6 +43,11 @@ pub(crate) enum Operation {
         rescaled: bool,
     },
     Rescale,
+    /// A polynomial of a ciphertext, with the scales of the input and of the result.
+    Evaluate {
+        polynomial: Polynomial,
+        scales: [f64; 2],
+    },
     Drop {
         to: usize,
     },
@@ -52,6 +59,7 @@ impl Operation {
     fn level_after(&self, level: usize) -> usize {
         match self {
             Self::Rescale | Self::Multiply { rescaled: true, .. } => level.saturating_sub(1),
+            Self::Evaluate { polynomial, .. } => level.saturating_sub(polynomial.levels()),
             Self::Drop { to } => *to,
             _ => level,
         }
@@ -126,7 +134,10 @@ impl Ckks {
                 p.output("plaintext", plaintext);
                 p.output("statuses", statuses);
             }
-            Operation::Constant => p.output("plaintext", steps.constant(p, p.input("residues").secret())),
+            Operation::Constant => {
+                let residues = p.shared("residues", steps.plaintext_type().basis().len() * size_of::<u64>());
+                p.output("plaintext", steps.constant(p, residues.secret()));
+            }
             Operation::Encrypt => steps.encrypt(p, self.parameters())?,
             Operation::Decrypt(ref noise) => steps.decrypt(p, noise),
             Operation::Add | Operation::Sub => {
@@ -161,6 +172,11 @@ impl Ckks {
             }
             Operation::Negate => p.output("to", -p.elements("a", steps.ciphertext_type())),
             Operation::Rescale => p.output("to", steps.rescaled(steps.ciphertext(p, "a"))),
+            Operation::Evaluate { ref polynomial, scales: [scale, to] } => {
+                let (value, key) = (steps.ciphertext(p, "a"), OnceCell::new());
+                let key = || *key.get_or_init(|| steps.switching_key(p, "key"));
+                p.output("to", self.evaluated(p, polynomial, Term { value, level, scale }, to, &key)?);
+            }
             Operation::Drop { .. } => {
                 let limbs = below.plaintext_type().basis().len();
                 p.output("to", p.join(below.ciphertext_type(), &parts("a").map(|part| part.limbs(0..limbs))));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ringforge::kernels::Distribution;
 use ringforge::{Digits, Job, Modulus, Op, Order, Pipeline, PolyType, Ring, U256, Value};
 
-use crate::embedding::{Embedding, MOST};
+use crate::embedding::{Embedding, MOST, Reduction};
 use crate::error::{Error, Result};
 use crate::kernels::COMPLEX;
 use crate::params::{Parameters, bits};
@@ -153,9 +153,16 @@ impl Level {
         [residues.holding(self.q.coefficients()).forward(), statuses]
     }
 
-    /// A plaintext with one number in all slots, from its `residues`: for each item one 64-bit word per prime of Q.
+    /// A plaintext with one number in all slots, from its `residues`: one 64-bit word per prime of Q.
     pub(crate) fn constant<'p>(&self, p: &'p Pipeline, residues: Value<'p>) -> Value<'p> {
-        let [plaintext] = p.step(self.embedding.constant(&self.q), &[residues]);
+        let [plaintext] = p.step(self.embedding.constant(&self.q, None), &[residues]);
+        plaintext.holding(&self.q)
+    }
+
+    /// A plaintext with this integer in all slots.
+    pub(crate) fn integer<'p>(&self, p: &'p Pipeline, integer: f64) -> Value<'p> {
+        let residues = Reduction::of(self.q.basis()).into_iter().map(|modulus| modulus.residue_of(integer));
+        let [plaintext] = p.step(self.embedding.constant(&self.q, Some(residues.collect())), &[]);
         plaintext.holding(&self.q)
     }
 
@@ -201,6 +208,17 @@ impl Level {
     #[must_use]
     pub fn multiply_rescaled<'p>(&self, p: &'p Pipeline, a: Value<'p>, b: Value<'p>, key: Value<'p>) -> Value<'p> {
         let [pair, square] = a.tensor(b);
+        self.relinearised_rescaled(p, pair, square, key)
+    }
+
+    /// Relinearises and rescales pair + square·s², given that `key` switches from s² to s.
+    pub(crate) fn relinearised_rescaled<'p>(
+        &self,
+        p: &'p Pipeline,
+        pair: Value<'p>,
+        square: Value<'p>,
+        key: Value<'p>,
+    ) -> Value<'p> {
         let key = self.raised(square).inner_product(key, 2).each();
         let (limbs, all) = (self.q.basis().len(), self.qp.basis().len());
         let sum = pair.each().scale(&self.product_of_special()) + key.limbs(0..limbs);

@@ -23,7 +23,7 @@ fn life(engine: &Engine, parameters: Parameters) -> Result<Vec<Vec<u8>>> {
     all.push(ckks.conjugate(&other, &turn)?);
     all.push(ckks.sub(&product, &other)?);
     all.push(ckks.add_number(&product, -0.3)?);
-    all.push(ckks.multiply_number(&other, 0.7)?);
+    all.push(ckks.multiply_number(&a, 0.7)?);
     all.extend([a, product, other]);
     let mut bytes = vec![ckks.public_key_to_bytes(&public)?];
     bytes.push(numbers.iter().flat_map(|z| [z.re, z.im]).flat_map(f64::to_le_bytes).collect());

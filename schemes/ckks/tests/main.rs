@@ -9,4 +9,5 @@ mod encoding;
 mod flooding;
 mod guide;
 mod integers;
+mod polynomials;
 mod scheme;

@@ -9,6 +9,6 @@ extern "C" __global__ void __launch_bounds__(Task::threads)
     ckks_constant(const u64* residues, Store* evaluations, u64 limbs, u64 first, u64 end) {
     const Units<Task::threads> at(first, end, (u32)limbs * (2 * Task::slots));
     if (!at.live) return;
-    const u64 residue = residues[at.item * limbs + at.unit / (2 * Task::slots)];
+    const u64 residue = residues[at.unit / (2 * Task::slots)];
     evaluations[at.item * limbs * (2 * Task::slots) + at.unit] = (Store)residue;
 }
