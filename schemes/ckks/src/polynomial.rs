@@ -248,8 +248,9 @@ mod tests {
     fn plans_have_the_value_and_the_least_depth() -> Result<()> {
         for degree in 0..70 {
             for parity in [1, 2] {
-                let c =
-                    |i: usize| if (degree - i) % parity == 0 { ((i * 37 + 11) % 29) as f64 / 29.0 - 0.4 } else { 0.0 };
+                let c = |i: usize| {
+                    if (degree - i).is_multiple_of(parity) { ((i * 37 + 11) % 29) as f64 / 29.0 - 0.4 } else { 0.0 }
+                };
                 let coefficients: Vec<f64> = (0..=degree).map(c).collect();
                 let both = [Polynomial::monomials(&coefficients)?, Polynomial::chebyshev(&coefficients, -1.0..=1.0)?];
                 for polynomial in both {

@@ -49,7 +49,9 @@ impl Case {
 
 /// Coefficients of either parity, or all.
 fn coefficients(degree: usize, step: usize) -> Vec<f64> {
-    (0..=degree).map(|i| if (degree - i) % step == 0 { ((i * 23 + 5) % 17) as f64 / 17.0 - 0.5 } else { 0.0 }).collect()
+    (0..=degree)
+        .map(|i| if (degree - i).is_multiple_of(step) { ((i * 23 + 5) % 17) as f64 / 17.0 - 0.5 } else { 0.0 })
+        .collect()
 }
 
 #[test]
