@@ -29,6 +29,7 @@
 //! | --- | --- |
 //! | `params.rs` | Degree, primes, scale; the bound of 128-bit security. |
 //! | `embedding.rs` | The canonical embedding, by which numbers are encoded as polynomials. |
+//! | `fixed.rs` | The same in fixed point, for large scales. |
 //! | `kernels.rs` | The kernels that encode and decode. |
 //! | `steps.rs` | Operations as steps of a pipeline: [`Level`]. |
 //! | `scheme.rs` | [`Ckks`]: engine, parameters, levels. |
@@ -59,6 +60,7 @@ mod distributions;
 mod embedding;
 mod error;
 mod evaluation;
+mod fixed;
 mod flooding;
 mod kernels;
 mod keys;

@@ -6,6 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::embedding::{MOST, Reduction, scaled};
 use crate::error::{Error, Result};
+use crate::fixed;
 use crate::flooding::Flooding;
 use crate::kernels::OK;
 use crate::programs::Operation;
@@ -33,9 +34,7 @@ impl Ckks {
     /// fails.
     pub fn encode_at<T: AsRef<[Complex64]>>(&self, items: &[T], level: usize, scale: f64) -> Result<Plaintext> {
         let (slots, batch) = (self.parameters().slots(), items.len());
-        if let Some(item) = items.iter().find(|item| item.as_ref().len() > slots) {
-            return Err(Error::Slots { slots, got: item.as_ref().len() });
-        }
+        self.check_lengths(items)?;
         self.parameters().check_scale(scale, level)?;
         let mut numbers = Zeroizing::new(vec![0.0; 2 * slots * batch]);
         for (to, item) in numbers.chunks_exact_mut(2 * slots).zip(items) {
@@ -53,6 +52,43 @@ impl Ckks {
             true => Ok(Plaintext(self.items(plaintext, level, scale, batch))),
             false => Err(Error::Number),
         }
+    }
+
+    /// Encodes like [`Ckks::encode_at`], but on the host and in fixed point instead of doubles: the error is that of the
+    /// rounding of a coefficient, plus about 2^-96 of the scale. Doubles reach this only for scales below 2^50. All
+    /// numbers must be below 2^24 in absolute value.
+    ///
+    /// # Errors
+    /// The errors of [`Ckks::encode_at`]; [`Error::Number`] also if a number is not below 2^24.
+    pub fn encode_exact<T: AsRef<[Complex64]>>(&self, items: &[T], level: usize, scale: f64) -> Result<Plaintext> {
+        self.check_lengths(items)?;
+        self.parameters().check_scale(scale, level)?;
+        let (steps, batch) = (self.level(level)?, items.len());
+        let (moduli, most) = (Reduction::of(steps.plaintext_type().basis()), steps.most_coefficient());
+        let words = batch * moduli.len() * self.parameters().degree();
+        let mut residues = Zeroizing::new(Vec::with_capacity(words));
+        for item in items {
+            let coefficients = fixed::encode(steps.embedding(), item.as_ref(), scale)?;
+            if coefficients.iter().any(|x| x.unsigned_abs() as f64 >= most) {
+                return Err(Error::Number);
+            }
+            for modulus in &moduli {
+                residues.extend(coefficients.iter().map(|x| modulus.residue(*x)));
+            }
+        }
+        let (program, stream) = (self.program(Operation::Transform, level, batch)?, self.stream()?);
+        let coefficients = self.upload_words(&residues)?;
+        let mut plaintext = stream.secret_buffer(batch * steps.plaintext_type().bytes())?;
+        let call = program.on(stream, batch).input("coefficients", &coefficients);
+        call.output("plaintext", &mut plaintext).run()?;
+        Ok(Plaintext(self.items(plaintext, level, scale, batch)))
+    }
+
+    /// Returns [`Error::Slots`] if an item has more numbers than there are slots.
+    fn check_lengths<T: AsRef<[Complex64]>>(&self, items: &[T]) -> Result<()> {
+        let slots = self.parameters().slots();
+        let long = items.iter().map(|item| item.as_ref().len()).find(|got| *got > slots);
+        long.map_or(Ok(()), |got| Err(Error::Slots { slots, got }))
     }
 
     /// Encodes a plaintext with this number in every slot.

@@ -53,7 +53,16 @@ impl Ckks {
     /// The errors of [`Ckks::add`].
     pub fn add_plain(&self, a: &Ciphertext, b: &Plaintext) -> Result<Ciphertext> {
         self.same_scale(&a.0, &b.0)?;
-        self.with_plain(a, b, a.scale(), false)
+        self.with_plain(a, b, a.scale(), |shared| Operation::AddPlain { shared })
+    }
+
+    /// Subtracts plaintexts from ciphertexts: one plaintext per item, or one plaintext from all items.
+    ///
+    /// # Errors
+    /// The errors of [`Ckks::add`].
+    pub fn sub_plain(&self, a: &Ciphertext, b: &Plaintext) -> Result<Ciphertext> {
+        self.same_scale(&a.0, &b.0)?;
+        self.with_plain(a, b, a.scale(), |shared| Operation::SubPlain { shared })
     }
 
     /// Multiplies ciphertexts with plaintexts: one plaintext per item, or one plaintext for all items. The scale of the
@@ -64,10 +73,16 @@ impl Ckks {
     /// the modulus.
     pub fn multiply_plain(&self, a: &Ciphertext, b: &Plaintext) -> Result<Ciphertext> {
         let scale = self.product_scale(&a.0, &b.0)?;
-        self.with_plain(a, b, scale, true)
+        self.with_plain(a, b, scale, |shared| Operation::MultiplyPlain { shared })
     }
 
-    fn with_plain(&self, a: &Ciphertext, b: &Plaintext, scale: f64, multiplies: bool) -> Result<Ciphertext> {
+    fn with_plain(
+        &self,
+        a: &Ciphertext,
+        b: &Plaintext,
+        scale: f64,
+        operation: impl Fn(bool) -> Operation,
+    ) -> Result<Ciphertext> {
         let shared = b.batch() == 1;
         if shared {
             self.alike_but_for_batch(&a.0, &b.0)?;
@@ -75,11 +90,7 @@ impl Ckks {
             self.alike(&a.0, &b.0)?;
         }
         let (level, batch) = (a.level(), a.batch());
-        let operation = match multiplies {
-            true => Operation::MultiplyPlain { shared },
-            false => Operation::AddPlain { shared },
-        };
-        let program = self.program(operation, level, batch)?;
+        let program = self.program(operation(shared), level, batch)?;
         self.ciphertext(level, scale, batch, |to| {
             let call = program.on(self.stream()?, batch).input("a", &a.0.buffer).input("b", &b.0.buffer);
             Ok(call.output("to", to).run()?)

@@ -21,6 +21,8 @@ pub(crate) enum Operation {
     SwitchingKey(Switch),
     ExpandSwitchingKey,
     Encode,
+    /// The transform of encoded coefficients.
+    Transform,
     Constant,
     Encrypt,
     /// Decryption with flooding noise, one Gaussian layer for each of these multipliers. No noise if the list is empty.
@@ -29,6 +31,9 @@ pub(crate) enum Operation {
     Sub,
     Negate,
     AddPlain {
+        shared: bool,
+    },
+    SubPlain {
         shared: bool,
     },
     MultiplyPlain {
@@ -134,6 +139,9 @@ impl Ckks {
                 p.output("plaintext", plaintext);
                 p.output("statuses", statuses);
             }
+            Operation::Transform => {
+                p.output("plaintext", p.coefficients("coefficients", steps.plaintext_type()).secret().forward());
+            }
             Operation::Constant => {
                 let residues = p.shared("residues", steps.plaintext_type().basis().len() * size_of::<u64>());
                 p.output("plaintext", steps.constant(p, residues.secret()));
@@ -144,9 +152,10 @@ impl Ckks {
                 let [a, b] = ["a", "b"].map(|name| p.elements(name, steps.ciphertext_type()));
                 p.output("to", if *operation == Operation::Sub { a - b } else { a + b });
             }
-            Operation::AddPlain { shared } => {
+            Operation::AddPlain { shared } | Operation::SubPlain { shared } => {
                 let ([c0, c1], plain) = (parts("a"), steps.plaintext(p, "b", shared));
-                p.output("to", joined([c0 + plain, c1]));
+                let subtracts = matches!(operation, Operation::SubPlain { .. });
+                p.output("to", joined([if subtracts { c0 - plain } else { c0 + plain }, c1]));
             }
             Operation::MultiplyPlain { shared } => {
                 let (a, plain) = (parts("a"), steps.plaintext(p, "b", shared));

@@ -3,16 +3,22 @@
 use num_complex::Complex64;
 
 /// Fractional bits of fixed-point numbers from 0 to below 4.
-const BITS: u32 = 126;
+pub(crate) const BITS: u32 = 126;
 /// π.
 const PI: u128 = 0xc90f_daa2_2168_c234_c4c6_628b_80dc_1cd1;
 
 /// The first quarter of the roots of unity of order 2N, for N a power of two of at least 4: e^(iπt/N) for t from 0 to
 /// N/2. Their parts are rounded to nearest.
 pub(crate) fn quarter(degree: usize) -> Vec<Complex64> {
+    let double = |x: u128| x as f64 / (1u128 << BITS) as f64;
+    fixed_quarter(degree).into_iter().map(|[cos, sin]| Complex64::new(double(cos), double(sin))).collect()
+}
+
+/// The same roots in fixed point, with an error of some units of the last bit.
+pub(crate) fn fixed_quarter(degree: usize) -> Vec<[u128; 2]> {
     let eighth = degree / 4;
-    let first: Vec<Complex64> = (0..=eighth).map(|t| point(angle(t, degree))).collect();
-    let swapped = first[..eighth].iter().rev().map(|z| Complex64::new(z.im, z.re));
+    let first: Vec<[u128; 2]> = (0..=eighth).map(|t| point(angle(t, degree))).collect();
+    let swapped = first[..eighth].iter().rev().map(|[cos, sin]| [*sin, *cos]);
     first.iter().copied().chain(swapped).collect()
 }
 
@@ -21,8 +27,8 @@ fn angle(t: usize, degree: usize) -> u128 {
     mul(PI, (t as u128) << (BITS - degree.ilog2()))
 }
 
-/// e^(ix), for x ≤ π/4, by the power series of cosine and sine.
-fn point(x: u128) -> Complex64 {
+/// cos x and sin x, for x ≤ π/4, by their power series.
+fn point(x: u128) -> [u128; 2] {
     let (mut cos, mut sin, mut term) = (0u128, 0u128, 1u128 << BITS);
     for power in 0u128.. {
         let part = if power % 2 == 0 { &mut cos } else { &mut sin };
@@ -32,12 +38,11 @@ fn point(x: u128) -> Complex64 {
             break;
         }
     }
-    let double = |x: u128| x as f64 / (1u128 << BITS) as f64;
-    Complex64::new(double(cos), double(sin))
+    [cos, sin]
 }
 
 /// The product of fixed-point numbers, rounded down.
-fn mul(a: u128, b: u128) -> u128 {
+pub(crate) fn mul(a: u128, b: u128) -> u128 {
     let halves = |x: u128| [x & u128::from(u64::MAX), x >> 64];
     let ([a0, a1], [b0, b1]) = (halves(a), halves(b));
     let (low, cross, other) = (a0 * b0, a0 * b1, a1 * b0);

@@ -177,6 +177,10 @@ impl Level {
         numbers
     }
 
+    pub(crate) fn embedding(&self) -> &Embedding {
+        &self.embedding
+    }
+
     /// Half of the modulus: a bound on the absolute value of coefficients.
     pub(crate) fn most_coefficient(&self) -> f64 {
         (bits(self.q.basis()) - 1.0).exp2()

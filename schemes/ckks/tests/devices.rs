@@ -23,6 +23,7 @@ fn life(engine: &Engine, parameters: Parameters) -> Result<Vec<Vec<u8>>> {
     all.push(ckks.conjugate(&other, &turn)?);
     all.push(ckks.sub(&product, &other)?);
     all.push(ckks.add_number(&product, -0.3)?);
+    all.push(ckks.encrypt(&ckks.encode_exact(&items, top, ckks.parameters().scale())?, &public, &mut random)?);
     all.push(ckks.multiply_number(&a, 0.7)?);
     all.extend([a, product, other]);
     let mut bytes = vec![ckks.public_key_to_bytes(&public)?];

@@ -101,6 +101,8 @@ fn every_operation_decrypts_correctly() -> Result<()> {
         let (all, ys) = (c.encode(&y, top)?, [y[0].clone(), y[0].clone(), y[0].clone()]);
         scheme.check(&c.add_plain(&a, &all)?, &each(&x, &y, |x, y| x + y), tight);
         scheme.check(&c.add_plain(&a, &one)?, &each(&x, &ys, |x, y| x + y), tight);
+        scheme.check(&c.sub_plain(&a, &all)?, &each(&x, &y, |x, y| x - y), tight);
+        scheme.check(&c.sub_plain(&a, &one)?, &each(&x, &ys, |x, y| x - y), tight);
         scheme.check(&c.rescale(&c.multiply_plain(&a, &all)?)?, &each(&x, &y, |x, y| x * y), loose);
         scheme.check(&c.multiply_plain(&a, &one)?, &each(&x, &ys, |x, y| x * y), loose);
         scheme.check(&c.add_number(&a, 0.25)?, &each(&x, &y, |x, _| x + 0.25), tight);
@@ -202,6 +204,30 @@ fn mismatched_operands_are_refused() -> Result<()> {
     let other = Scheme::new(&Engine::cpu(), Parameters::insecure(6, &[55, 41, 41], &[56])?)?;
     assert_eq!(other.ckks.negate(&a).unwrap_err(), Error::Foreign { what: "the ciphertext" });
     assert_eq!(c.decrypt(&a, &other.secret).unwrap_err(), Error::Foreign { what: "the secret key" });
+    Ok(())
+}
+
+#[test]
+fn large_scales_are_exact_in_fixed_point() -> Result<()> {
+    let ckks = Ckks::new(&Engine::cpu(), Parameters::insecure(10, &[60, 60, 60], &[60])?)?;
+    let mut random = Randomness::from_seed([4; 32]);
+    let secret = ckks.secret_key(&mut random)?;
+    let public = ckks.public_key(&secret, &mut random)?;
+    let numbers: Vec<Complex64> = (0..512).map(|i| Complex64::new(f64::from(i) / 7.0, f64::from(i) - 300.0)).collect();
+    // a difference shows the error of doubles, which decoding cannot
+    let scale = 2f64.powi(100);
+    let exact = ckks.encrypt(&ckks.encode_exact(&[&numbers], 2, scale)?, &public, &mut random)?;
+    let rounded = ckks.encrypt(&ckks.encode_at(&[&numbers], 2, scale)?, &public, &mut random)?;
+    let wrong = |a: &Ciphertext| -> Result<f64> {
+        Ok(ckks.decrypt(a, &secret)?[0].iter().map(|z| z.norm()).fold(0.0, f64::max))
+    };
+    let twice = ckks.encrypt(&ckks.encode_exact(&[&numbers], 2, scale)?, &public, &mut random)?;
+    assert!(wrong(&ckks.sub(&exact, &twice)?)? < 2f64.powi(-84));
+    let of_doubles = wrong(&ckks.sub(&exact, &rounded)?)?;
+    assert!(of_doubles > 2f64.powi(-60) && of_doubles < 2f64.powi(-40), "{of_doubles}");
+    let refused = ckks.encode_exact(&[[Complex64::from(2f64.powi(24))]], 2, 1.0);
+    assert!(matches!(refused, Err(Error::Number)));
+    assert!(matches!(ckks.encode_exact(&[vec![Complex64::ZERO; 513]], 2, 1.0), Err(Error::Slots { .. })));
     Ok(())
 }
 
