@@ -79,7 +79,7 @@ pub struct Keys {
     pub own: usize,
 }
 
-/// What inner products do beside the sums.
+/// Options of inner products.
 #[derive(Clone, Copy)]
 #[expect(missing_debug_implementations, reason = "the bytes may be secret")]
 pub struct Turn<'a> {

@@ -34,8 +34,9 @@ const THREADS: usize = 256;
 /// The elements a_j are contiguous, or the raised digits of another element. Then a digit's own limbs are read from that
 /// element, and the others are [`RaisedRows`].
 ///
-/// Ports: a (in), the element of which a are the digits, or again a (in), b (in), sums (out), a further term or again
-/// the element (in), the [constants](KernelLayout::constants), the places of the image, the factors of the further term.
+/// Ports: a (in), the element of which a are the digits (in), b (in), sums (out), a further term (in), the
+/// [constants](KernelLayout::constants), the places of the image, the factors of the further term. Without digits, the
+/// element is again a. Without a further term, that port is again the element.
 #[derive(Debug, Clone)]
 pub(crate) struct InnerProduct {
     rows: KernelLayout,
@@ -45,7 +46,7 @@ pub(crate) struct InnerProduct {
     ports: Vec<Port>,
 }
 
-/// What an inner product of digits does beside the sums, as a rotation of a ciphertext needs it.
+/// Options of an inner product of digits, for rotations of ciphertexts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Turn {
     /// The place from which each evaluation of a limb is read: the permutation of an automorphism.

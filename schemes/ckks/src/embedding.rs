@@ -174,7 +174,7 @@ impl Reduction {
         const EXACT: u32 = 120;
         let shift = (x.abs().log2() as u32).saturating_sub(EXACT);
         // a double of more than 120 bits is divisible by 2^shift
-        let small = self.residue((x / f64::from(shift).exp2()) as i128);
+        let small = self.residue((x / 2f64.powi(shift as i32)) as i128);
         (0..shift).fold(small, |residue, _| self.residue(2 * i128::from(residue)))
     }
 }

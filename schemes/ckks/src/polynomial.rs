@@ -45,8 +45,8 @@ impl Polynomial {
         Self::new(Basis::Monomials, coefficients, -1.0..=1.0)
     }
 
-    /// Σ c_i·T_i(u) for these coefficients c_i, from degree 0 on, where T_i are the Chebyshev polynomials of the first
-    /// kind and u = (2x − a − b)/(b − a) for x in the interval [a, b]. Outside the interval, T_i grows fast.
+    /// Σ c_i·T_i(u) for these coefficients c_i, from degree 0 on. T_i are the Chebyshev polynomials of the first kind,
+    /// and u = (2x − a − b)/(b − a) for x in the interval [a, b]. Outside the interval, T_i grows fast.
     ///
     /// # Errors
     /// [`Error::Polynomial`] if a coefficient is not finite, if there are none, or unless a < b, both finite.

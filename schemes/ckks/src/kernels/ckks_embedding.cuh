@@ -1,7 +1,7 @@
 // Complex numbers in doubles, and the FFT layers of the canonical embedding. Include it after the prelude.
 //
-// Radix-2 butterflies of a fixed order, with four products and two sums for a complex product and without fused
-// multiply-add: every device and CPU computes the same bits. A layer with butterflies between elements at distance h
+// The butterflies have radix 2 and a fixed order. A complex product takes four products and two sums, without fused
+// multiply-add. Every device and CPU thus computes the same bits. A layer with butterflies between elements at distance h
 // reads e^(i pi t / h) at roots[h + t], and roots[n + t] is e^(i pi t / 2n), for n elements.
 //
 // A block computes the layers at distances below Task::tile in shared memory, one tile of adjacent elements at a time. A
