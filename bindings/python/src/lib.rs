@@ -1,5 +1,5 @@
 //! `pyringforge._native`: the extension module of the Python package `pyringforge`. Inputs and outputs are flat arrays
-//! of bytes.
+//! of bytes, or of complex numbers.
 //!
 //! The package `pyringforge`, in Python, is the public interface. It handles shapes, number types and Python integers.
 //! The guide in the repository is `docs/guides/python.md`.
@@ -8,9 +8,11 @@
 //! | --- | --- |
 //! | `engine.rs`, `ring.rs`, `pinned.rs` | Devices; transforms and products; page-locked host memory. |
 //! | `kem.rs`, `sm2.rs` | Batches, with the errors of single items. |
+//! | `ckks.rs` | Arithmetic on encrypted numbers. |
 //! | `device.rs`, `tensor.rs`, `dlpack.rs` | Device arrays: the engine's, and those of other libraries by DLPack. |
 //! | `error.rs` | Errors as exceptions of the package. |
 
+mod ckks;
 mod device;
 mod dlpack;
 mod engine;
@@ -24,6 +26,10 @@ mod tensor;
 /// The extension module `pyringforge._native`.
 #[pyo3::pymodule(name = "_native")]
 mod native {
+    #[pymodule_export]
+    use crate::ckks::{
+        Ciphertext, Ckks, GaloisKeys, Matrix, Plaintext, Polynomial, PublicKey, RelinearisationKey, SecretKey,
+    };
     #[pymodule_export]
     use crate::device::DeviceArray;
     #[pymodule_export]

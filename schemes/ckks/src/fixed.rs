@@ -145,7 +145,7 @@ mod tests {
                     power = power * 5 % (2 * degree);
                 }
                 // a multiple of 2^-20 of the scale
-                let scaled = sum * BigInt::from((scale * 1048576.0) as i128) >> (FRACTION as u32 + BITS + 20);
+                let scaled = (sum * BigInt::from((scale * 1048576.0) as i128)) >> (FRACTION as u32 + BITS + 20);
                 let wrong = scaled / BigInt::from(slots) - BigInt::from(*found);
                 assert!(wrong.magnitude() < &2u32.into(), "{wrong} at {t} of {degree}");
             }

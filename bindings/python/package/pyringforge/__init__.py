@@ -1,4 +1,5 @@
-"""Number-theoretic transforms, polynomial arithmetic, key encapsulation and signatures, on CPUs and GPUs.
+"""Number-theoretic transforms, polynomial arithmetic, encrypted numbers, key encapsulation and signatures, on CPUs and
+GPUs.
 
 >>> import pyringforge
 >>> ring = pyringforge.Ring("17 : x^4 + 1")
@@ -7,6 +8,7 @@ array([13, 1, 2, 3], dtype=object)
 """
 
 from ._batches import Kem, KemSizes, Sm2, kems
+from ._ckks import Ciphertext, Ckks, CkksKeys, CkksMatrix, CkksSavedKeys, CkksSecretKey, Polynomial
 from ._engine import Engine, default_engine, pinned_empty
 from ._errors import (
     ArgumentError,
@@ -22,6 +24,12 @@ from ._ring import DeviceArray, Ring
 
 __all__ = [
     "ArgumentError",
+    "Ciphertext",
+    "Ckks",
+    "CkksKeys",
+    "CkksMatrix",
+    "CkksSavedKeys",
+    "CkksSecretKey",
     "DeviceArray",
     "Engine",
     "Error",
@@ -30,6 +38,7 @@ __all__ = [
     "KemSizes",
     "NoDeviceError",
     "OutOfMemoryError",
+    "Polynomial",
     "Ring",
     "RingError",
     "Sm2",

@@ -1,0 +1,383 @@
+//! RNS-CKKS: arithmetic on encrypted complex numbers. Numbers are flat arrays of complex128.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use numpy::{Complex64, PyReadonlyArray1, PyReadwriteArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use ringforge_ckks::{self as ckks, Parameters, Randomness};
+
+use crate::engine::Engine;
+use crate::error::{exception, named};
+
+/// Converts an error of the scheme to an exception of the package.
+fn failed(error: ckks::Error) -> PyErr {
+    match error {
+        ckks::Error::Engine(error) => exception(&error),
+        other => named("ArgumentError", other.to_string()),
+    }
+}
+
+/// Classes that hold an object of the scheme.
+macro_rules! classes {
+    ($($(#[$doc:meta])* $name:ident),*) => {$(
+        $(#[$doc])*
+        #[pyclass(frozen, module = "pyringforge._native")]
+        #[derive(Debug)]
+        pub(crate) struct $name(ckks::$name);
+    )*};
+}
+
+classes! {
+    /// Encoded numbers.
+    Plaintext,
+    /// Encrypted numbers.
+    Ciphertext,
+    /// A secret key.
+    SecretKey,
+    /// A public key.
+    PublicKey,
+    /// A relinearisation key.
+    RelinearisationKey,
+    /// Keys for rotations and conjugation.
+    GaloisKeys,
+    /// An encoded matrix.
+    Matrix,
+    /// A polynomial with real coefficients.
+    Polynomial
+}
+
+/// The scheme with fixed parameters on an engine's device, and its source of randomness.
+#[pyclass(frozen, module = "pyringforge._native")]
+#[derive(Debug)]
+pub(crate) struct Ckks {
+    ckks: ckks::Ckks,
+    randomness: Mutex<Randomness>,
+}
+
+#[pymethods]
+impl Ckks {
+    #[new]
+    #[pyo3(signature = (engine, log_n, q_bits, p_bits, rescale_by, scale, seed, insecure))]
+    #[expect(clippy::too_many_arguments, reason = "Python passes them by position")]
+    fn new(
+        py: Python<'_>,
+        engine: &Engine,
+        log_n: u32,
+        q_bits: Vec<u32>,
+        p_bits: Vec<u32>,
+        rescale_by: usize,
+        scale: Option<f64>,
+        seed: Option<[u8; 32]>,
+        insecure: bool,
+    ) -> PyResult<Self> {
+        let made = || {
+            let new = if insecure { Parameters::insecure } else { Parameters::new };
+            let parameters = new(log_n, &q_bits, &p_bits)?.rescaling_by(rescale_by)?;
+            let parameters = scale.map_or(Ok(parameters.clone()), |scale| parameters.with_scale(scale))?;
+            ckks::Ckks::new(&engine.engine, parameters)
+        };
+        let randomness = Mutex::new(seed.map_or_else(Randomness::system, Randomness::from_seed));
+        Ok(Self { ckks: py.detach(made).map_err(failed)?, randomness })
+    }
+
+    #[getter]
+    fn slots(&self) -> usize {
+        self.ckks.parameters().slots()
+    }
+
+    #[getter]
+    fn top_level(&self) -> usize {
+        self.ckks.parameters().top_level()
+    }
+
+    #[getter]
+    fn scale(&self) -> f64 {
+        self.ckks.parameters().scale()
+    }
+
+    fn secret_key(&self, py: Python<'_>) -> PyResult<SecretKey> {
+        py.detach(|| self.ckks.secret_key(&mut self.randomness())).map(SecretKey).map_err(failed)
+    }
+
+    fn public_key(&self, py: Python<'_>, secret: &SecretKey) -> PyResult<PublicKey> {
+        py.detach(|| self.ckks.public_key(&secret.0, &mut self.randomness())).map(PublicKey).map_err(failed)
+    }
+
+    fn relinearisation_key(&self, py: Python<'_>, secret: &SecretKey) -> PyResult<RelinearisationKey> {
+        let key = py.detach(|| self.ckks.relinearisation_key(&secret.0, &mut self.randomness()));
+        key.map(RelinearisationKey).map_err(failed)
+    }
+
+    fn galois_keys(
+        &self,
+        py: Python<'_>,
+        secret: &SecretKey,
+        rotations: Vec<i64>,
+        conjugates: bool,
+    ) -> PyResult<GaloisKeys> {
+        let keys = py.detach(|| self.ckks.galois_keys(&secret.0, &rotations, conjugates, &mut self.randomness()));
+        keys.map(GaloisKeys).map_err(failed)
+    }
+
+    /// Encodes items of `slots` numbers each.
+    fn encode(
+        &self,
+        py: Python<'_>,
+        numbers: PyReadonlyArray1<'_, Complex64>,
+        level: usize,
+        scale: f64,
+    ) -> PyResult<Plaintext> {
+        let numbers = numbers.as_slice()?;
+        let items: Vec<&[Complex64]> = numbers.chunks(self.slots()).collect();
+        py.detach(|| self.ckks.encode_at(&items, level, scale)).map(Plaintext).map_err(failed)
+    }
+
+    fn encrypt(&self, py: Python<'_>, plaintext: &Plaintext, key: &PublicKey) -> PyResult<Ciphertext> {
+        let encrypted = py.detach(|| self.ckks.encrypt(&plaintext.0, &key.0, &mut self.randomness()));
+        encrypted.map(Ciphertext).map_err(failed)
+    }
+
+    /// Decrypts to an array of all items' numbers.
+    fn decrypt(
+        &self,
+        py: Python<'_>,
+        ciphertext: &Ciphertext,
+        key: &SecretKey,
+        mut numbers: PyReadwriteArray1<'_, Complex64>,
+    ) -> PyResult<()> {
+        let to = numbers.as_slice_mut()?;
+        let items = py.detach(|| self.ckks.decrypt(&ciphertext.0, &key.0)).map_err(failed)?;
+        items.iter().flatten().zip(to).for_each(|(number, to)| *to = *number);
+        Ok(())
+    }
+
+    fn add(&self, py: Python<'_>, a: &Ciphertext, b: &Ciphertext) -> PyResult<Ciphertext> {
+        self.made(py, |ckks| ckks.add(&a.0, &b.0))
+    }
+
+    fn sub(&self, py: Python<'_>, a: &Ciphertext, b: &Ciphertext) -> PyResult<Ciphertext> {
+        self.made(py, |ckks| ckks.sub(&a.0, &b.0))
+    }
+
+    fn negate(&self, py: Python<'_>, a: &Ciphertext) -> PyResult<Ciphertext> {
+        self.made(py, |ckks| ckks.negate(&a.0))
+    }
+
+    fn add_plain(&self, py: Python<'_>, a: &Ciphertext, b: &Plaintext) -> PyResult<Ciphertext> {
+        self.made(py, |ckks| ckks.add_plain(&a.0, &b.0))
+    }
+
+    fn sub_plain(&self, py: Python<'_>, a: &Ciphertext, b: &Plaintext) -> PyResult<Ciphertext> {
+        self.made(py, |ckks| ckks.sub_plain(&a.0, &b.0))
+    }
+
+    fn multiply_plain(&self, py: Python<'_>, a: &Ciphertext, b: &Plaintext) -> PyResult<Ciphertext> {
+        self.made(py, |ckks| ckks.multiply_plain(&a.0, &b.0))
+    }
+
+    fn add_number(&self, py: Python<'_>, a: &Ciphertext, number: f64) -> PyResult<Ciphertext> {
+        self.made(py, |ckks| ckks.add_number(&a.0, number))
+    }
+
+    fn multiply_number(&self, py: Python<'_>, a: &Ciphertext, number: f64) -> PyResult<Ciphertext> {
+        self.made(py, |ckks| ckks.multiply_number(&a.0, number))
+    }
+
+    fn multiply_rescale(
+        &self,
+        py: Python<'_>,
+        a: &Ciphertext,
+        b: &Ciphertext,
+        key: &RelinearisationKey,
+    ) -> PyResult<Ciphertext> {
+        self.made(py, |ckks| ckks.multiply_rescale(&a.0, &b.0, &key.0))
+    }
+
+    fn rescale(&self, py: Python<'_>, a: &Ciphertext) -> PyResult<Ciphertext> {
+        self.made(py, |ckks| ckks.rescale(&a.0))
+    }
+
+    fn rescale_to(&self, py: Python<'_>, a: &Ciphertext, scale: f64) -> PyResult<Ciphertext> {
+        self.made(py, |ckks| ckks.rescale_to(&a.0, scale))
+    }
+
+    fn drop_to(&self, py: Python<'_>, a: &Ciphertext, level: usize) -> PyResult<Ciphertext> {
+        self.made(py, |ckks| ckks.drop_to(&a.0, level))
+    }
+
+    fn rotate(&self, py: Python<'_>, a: &Ciphertext, steps: i64, keys: &GaloisKeys) -> PyResult<Ciphertext> {
+        self.made(py, |ckks| ckks.rotate(&a.0, steps, &keys.0))
+    }
+
+    fn conjugate(&self, py: Python<'_>, a: &Ciphertext, keys: &GaloisKeys) -> PyResult<Ciphertext> {
+        self.made(py, |ckks| ckks.conjugate(&a.0, &keys.0))
+    }
+
+    fn sum_slots(
+        &self,
+        py: Python<'_>,
+        a: &Ciphertext,
+        stride: i64,
+        count: usize,
+        keys: &GaloisKeys,
+    ) -> PyResult<Ciphertext> {
+        self.made(py, |ckks| ckks.sum_slots(&a.0, stride, count, &keys.0))
+    }
+
+    #[staticmethod]
+    fn sum_rotations(stride: i64, count: usize) -> Vec<i64> {
+        ckks::Ckks::sum_rotations(stride, count)
+    }
+
+    fn evaluate(
+        &self,
+        py: Python<'_>,
+        polynomial: &Polynomial,
+        a: &Ciphertext,
+        key: &RelinearisationKey,
+    ) -> PyResult<Ciphertext> {
+        self.made(py, |ckks| ckks.evaluate(&polynomial.0, &a.0, &key.0))
+    }
+
+    /// Encodes a matrix of `size` rows.
+    fn matrix(
+        &self,
+        py: Python<'_>,
+        numbers: PyReadonlyArray1<'_, Complex64>,
+        size: usize,
+        level: usize,
+    ) -> PyResult<Matrix> {
+        let numbers = numbers.as_slice()?;
+        let rows: Vec<&[Complex64]> = numbers.chunks((numbers.len() / size.max(1)).max(1)).collect();
+        py.detach(|| self.ckks.matrix(&rows, level)).map(Matrix).map_err(failed)
+    }
+
+    fn multiply_matrix(
+        &self,
+        py: Python<'_>,
+        matrix: &Matrix,
+        a: &Ciphertext,
+        keys: &GaloisKeys,
+    ) -> PyResult<Ciphertext> {
+        self.made(py, |ckks| ckks.multiply_matrix(&matrix.0, &a.0, &keys.0))
+    }
+
+    fn write_ciphertext<'py>(&self, py: Python<'py>, a: &Ciphertext) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.ckks.ciphertext_to_bytes(&a.0)).map_err(failed)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn read_ciphertext(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<Ciphertext> {
+        self.made(py, |ckks| ckks.ciphertext_from_bytes(bytes))
+    }
+
+    fn write_keys<'py>(
+        &self,
+        py: Python<'py>,
+        public: &PublicKey,
+        relinearise: &RelinearisationKey,
+        galois: &GaloisKeys,
+    ) -> PyResult<[Bound<'py, PyBytes>; 3]> {
+        let bytes = || {
+            let public = self.ckks.public_key_to_bytes(&public.0)?;
+            let relinearise = self.ckks.relinearisation_key_to_bytes(&relinearise.0)?;
+            Ok([public, relinearise, self.ckks.galois_keys_to_bytes(&galois.0)?])
+        };
+        let bytes = py.detach(bytes).map_err(failed)?;
+        Ok(bytes.map(|bytes| PyBytes::new(py, &bytes)))
+    }
+
+    fn read_keys(
+        &self,
+        py: Python<'_>,
+        public: &[u8],
+        relinearise: &[u8],
+        galois: &[u8],
+    ) -> PyResult<(PublicKey, RelinearisationKey, GaloisKeys)> {
+        let keys = || {
+            let public = PublicKey(self.ckks.public_key_from_bytes(public)?);
+            let relinearise = RelinearisationKey(self.ckks.relinearisation_key_from_bytes(relinearise)?);
+            Ok((public, relinearise, GaloisKeys(self.ckks.galois_keys_from_bytes(galois)?)))
+        };
+        py.detach(keys).map_err(failed)
+    }
+
+    fn write_secret_key<'py>(&self, py: Python<'py>, key: &SecretKey) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.ckks.secret_key_to_bytes(&key.0)).map_err(failed)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn read_secret_key(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<SecretKey> {
+        py.detach(|| self.ckks.secret_key_from_bytes(bytes)).map(SecretKey).map_err(failed)
+    }
+}
+
+impl Ckks {
+    fn randomness(&self) -> MutexGuard<'_, Randomness> {
+        self.randomness.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs an operation without the GIL.
+    fn made(
+        &self,
+        py: Python<'_>,
+        run: impl FnOnce(&ckks::Ckks) -> ckks::Result<ckks::Ciphertext> + Send,
+    ) -> PyResult<Ciphertext> {
+        py.detach(|| run(&self.ckks)).map(Ciphertext).map_err(failed)
+    }
+}
+
+#[pymethods]
+impl Ciphertext {
+    #[getter]
+    fn level(&self) -> usize {
+        self.0.level()
+    }
+
+    #[getter]
+    fn scale(&self) -> f64 {
+        self.0.scale()
+    }
+
+    #[getter]
+    fn batch(&self) -> usize {
+        self.0.batch()
+    }
+}
+
+#[pymethods]
+impl Matrix {
+    #[getter]
+    fn rotations(&self) -> Vec<i64> {
+        self.0.rotations()
+    }
+}
+
+#[pymethods]
+impl Polynomial {
+    /// A polynomial in powers of x or, with an interval, in Chebyshev polynomials.
+    #[new]
+    #[pyo3(signature = (coefficients, interval))]
+    fn new(coefficients: Vec<f64>, interval: Option<(f64, f64)>) -> PyResult<Self> {
+        let made = match interval {
+            Some((from, to)) => ckks::Polynomial::chebyshev(&coefficients, from..=to),
+            None => ckks::Polynomial::monomials(&coefficients),
+        };
+        made.map(Self).map_err(failed)
+    }
+
+    #[getter]
+    fn degree(&self) -> usize {
+        self.0.degree()
+    }
+
+    #[getter]
+    fn levels(&self) -> usize {
+        self.0.levels()
+    }
+
+    fn value(&self, x: f64) -> f64 {
+        self.0.value(x)
+    }
+}
