@@ -2,6 +2,7 @@
 
 use ringforge::Engine;
 use ringforge_ckks::{Ckks, Complex64, Parameters, Randomness, Result};
+use ringforge_cpu::level::{self, Level};
 use ringforge_testkit::Target;
 
 /// Runs a short computation, and returns its public key, decrypted numbers and ciphertexts as bytes.
@@ -43,6 +44,32 @@ fn check(target: Target, log_n: u32) -> Result<()> {
     ] {
         let parameters = || Parameters::insecure(log_n, q, p)?.rescaling_by(drop);
         assert!(life(&engine, parameters()?)? == life(&Engine::cpu(), parameters()?)?, "{q:?} on {}", engine.device());
+    }
+    Ok(())
+}
+
+/// Tests that a CPU computes the same bits with its fastest instructions, with AVX2, and without SIMD butterflies.
+#[test]
+#[allow(unsafe_code)]
+fn instructions_of_the_cpu() -> Result<()> {
+    let outcome = || life(&Engine::cpu(), Parameters::insecure(9, &[60, 50, 60, 50, 45], &[60, 60])?);
+    let wanted = outcome()?;
+    let mut levels = vec![Level::Baseline];
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("adx")
+    {
+        levels.push(Level::Avx2);
+    }
+    for level in levels {
+        // SAFETY: the CPU has the instructions; other tests give the same results with them.
+        unsafe { level::set(level) };
+        let found = outcome();
+        // SAFETY: these are the instructions that the CPU reports.
+        unsafe { level::set(Level::Detected) };
+        assert!(found? == wanted, "{level:?}");
     }
     Ok(())
 }
