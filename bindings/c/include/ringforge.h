@@ -142,6 +142,10 @@ enum RingforgeItem
    */
   RINGFORGE_ITEM_INVALID_SECRET_KEY = 3,
   /**
+   * ML-KEM: the hash in the secret key does not match the public key in it.
+   */
+  RINGFORGE_ITEM_WRONG_HASH = 4,
+  /**
    * SM2: the private key is out of range.
    */
   RINGFORGE_ITEM_PRIVATE_KEY_RANGE = 5,
@@ -473,8 +477,8 @@ RingforgeCode ringforge_kem_generate(const RingforgeKem *kem,
 
 /**
  * Sets `canonical[i]` to true if public key i has a canonical encoding, as key generation produces it, else to false.
- * CTRU and CNTR reject other encodings; CTRU-Prime accepts them, because it decodes any bytes to some key. Runs on the
- * CPU.
+ * CTRU, CNTR and ML-KEM reject other encodings; CTRU-Prime accepts them, because it decodes any bytes to some key. Runs
+ * on the CPU.
  */
 RingforgeCode ringforge_kem_are_canonical(const RingforgeKem *kem,
                                           size_t batch,
@@ -482,8 +486,8 @@ RingforgeCode ringforge_kem_are_canonical(const RingforgeKem *kem,
                                           bool *canonical);
 
 /**
- * Generates a shared key and its ciphertext for each of `batch` public keys. CTRU and CNTR reject a public key with a
- * coefficient that is not below the modulus. CTRU-Prime accepts any bytes, see `ringforge_kem_are_canonical`.
+ * Generates a shared key and its ciphertext for each of `batch` public keys. CTRU, CNTR and ML-KEM reject a public key
+ * with a coefficient that is not below the modulus. CTRU-Prime accepts any bytes, see `ringforge_kem_are_canonical`.
  * `statuses` is as for `ringforge_kem_generate`.
  */
 RingforgeCode ringforge_kem_encapsulate(const RingforgeKem *kem,

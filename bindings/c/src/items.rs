@@ -22,6 +22,8 @@ pub enum RingforgeItem {
     InvalidPublicKey = 2,
     /// A coefficient of the secret key is out of range.
     InvalidSecretKey = 3,
+    /// ML-KEM: the hash in the secret key does not match the public key in it.
+    WrongHash = 4,
     /// SM2: the private key is out of range.
     PrivateKeyRange = 5,
     /// SM2: the public key is not a point of the curve.

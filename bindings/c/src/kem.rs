@@ -92,8 +92,8 @@ pub unsafe extern "C" fn ringforge_kem_generate(
 }
 
 /// Sets `canonical[i]` to true if public key i has a canonical encoding, as key generation produces it, else to false.
-/// CTRU and CNTR reject other encodings; CTRU-Prime accepts them, because it decodes any bytes to some key. Runs on the
-/// CPU.
+/// CTRU, CNTR and ML-KEM reject other encodings; CTRU-Prime accepts them, because it decodes any bytes to some key. Runs
+/// on the CPU.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_kem_are_canonical(
     kem: *const RingforgeKem,
@@ -111,8 +111,8 @@ pub unsafe extern "C" fn ringforge_kem_are_canonical(
     })
 }
 
-/// Generates a shared key and its ciphertext for each of `batch` public keys. CTRU and CNTR reject a public key with a
-/// coefficient that is not below the modulus. CTRU-Prime accepts any bytes, see `ringforge_kem_are_canonical`.
+/// Generates a shared key and its ciphertext for each of `batch` public keys. CTRU, CNTR and ML-KEM reject a public key
+/// with a coefficient that is not below the modulus. CTRU-Prime accepts any bytes, see `ringforge_kem_are_canonical`.
 /// `statuses` is as for `ringforge_kem_generate`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ringforge_kem_encapsulate(

@@ -53,6 +53,7 @@ pub fn describe(status: u32) -> String {
         NOT_REACHED => ErrorKind::<KeyError>::NotReached.to_string(),
         UNKNOWN => "a kernel wrote an undefined status for the item".into(),
         _ => found::<KeyError>(status)
+            .or_else(|| found::<ringforge_ml_kem::KeyError>(status))
             .or_else(|| found::<Sm2Error>(status))
             .unwrap_or_else(|| ErrorKind::<KeyError>::UnknownStatus { status }.to_string()),
     }
@@ -65,8 +66,9 @@ mod tests {
     #[test]
     fn codes_are_distinct_across_schemes() {
         let keys = KeyError::all(5).into_iter().map(|error| (error.word(), error.to_string()));
+        let others = ringforge_ml_kem::KeyError::all(5).into_iter().map(|error| (error.word(), error.to_string()));
         let signatures = Sm2Error::all(5).into_iter().map(|error| (error.word(), error.to_string()));
-        let errors: Vec<(u32, String)> = keys.chain(signatures).collect();
+        let errors: Vec<(u32, String)> = keys.chain(others).chain(signatures).collect();
         for (word, text) in &errors {
             assert_eq!(describe(*word), *text);
             assert!(word & 0xff < NOT_REACHED);

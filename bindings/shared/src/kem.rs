@@ -6,6 +6,7 @@ use ringforge::{Engine, Error, Result};
 use ringforge_batch::{Batch, KemScheme, Sizes, batch_of};
 use ringforge_ctru::{self as ctru, Cntr512, Cntr768, Cntr1024, Ctru512, Ctru768, Ctru1024};
 use ringforge_ctru_prime::{self as ctru_prime, CtruPrime653, CtruPrime761, CtruPrime1277};
+use ringforge_ml_kem::{MlKem512, MlKem768, MlKem1024, is_canonical};
 
 use crate::fault::Fault;
 use crate::process::may_work;
@@ -64,7 +65,7 @@ impl Entry {
     }
 }
 
-fn entries() -> [Entry; 9] {
+fn entries() -> [Entry; 12] {
     [
         Entry::ctru::<Ctru512>(),
         Entry::ctru::<Ctru768>(),
@@ -75,6 +76,9 @@ fn entries() -> [Entry; 9] {
         Entry::prime::<CtruPrime653>(),
         Entry::prime::<CtruPrime761>(),
         Entry::prime::<CtruPrime1277>(),
+        Entry::new::<MlKem512>(|key| Ok(is_canonical(key))),
+        Entry::new::<MlKem768>(|key| Ok(is_canonical(key))),
+        Entry::new::<MlKem1024>(|key| Ok(is_canonical(key))),
     ]
 }
 
@@ -120,8 +124,8 @@ impl Kem {
     }
 
     /// Returns true for each public key with a canonical encoding, as key generation produces it. Another encoding of
-    /// the same key has another hash. CTRU and CNTR reject other encodings in [`Kem::encapsulate`]; CTRU-Prime accepts
-    /// them, because it decodes any bytes to some key. Runs on the CPU.
+    /// the same key has another hash. CTRU, CNTR and ML-KEM reject other encodings in [`Kem::encapsulate`]; CTRU-Prime
+    /// accepts them, because it decodes any bytes to some key. Runs on the CPU.
     ///
     /// # Errors
     /// [`Error::Length`] if the last key is incomplete.

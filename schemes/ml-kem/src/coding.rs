@@ -5,7 +5,7 @@ use sha3::{Digest, Sha3_256, Sha3_512};
 use shake::{ExtendableOutput, Shake128, Shake256, Update, XofReader};
 use zeroize::Zeroizing;
 
-use crate::params::{N, Q, SEED, stream};
+use crate::params::{N, Q, ROW, SEED, stream};
 
 /// The 256 coefficients of a polynomial, or its evaluations; wiped on drop.
 pub(crate) type Poly = Zeroizing<Vec<u32>>;
@@ -35,6 +35,18 @@ pub(crate) fn unpack_values(bytes: &[u8]) -> Poly {
     let mut values = unpack(12, bytes);
     values.iter_mut().for_each(|value| *value = sub_once(*value, Q));
     values
+}
+
+/// The modulus check of FIPS 203, section 7.2: whether all coefficients of a public key of any parameter set are below q.
+/// Key generation produces no other encodings.
+#[must_use]
+pub fn is_canonical(public_key: &[u8]) -> bool {
+    first_too_large(public_key).is_none()
+}
+
+/// Index of the first coefficient of a public key that is not below q.
+pub(crate) fn first_too_large(public_key: &[u8]) -> Option<usize> {
+    public_key.chunks_exact(ROW).flat_map(|row| unpack(12, row).to_vec()).position(|value| value >= Q)
 }
 
 /// `SamplePolyCBD_eta` of FIPS 203: samples 256 coefficients. Each is the sum of eta bits minus the sum of the next eta

@@ -11,7 +11,9 @@ use ringforge_batch::status as status_of;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 
-use crate::coding::{Poly, compress, decompress, g, h, j, prf, sample_noise, sample_values, unpack, unpack_values};
+use crate::coding::{
+    Poly, compress, decompress, first_too_large, g, h, j, prf, sample_noise, sample_values, unpack, unpack_values,
+};
 use crate::error::KeyError;
 use crate::params::{ETA2, N, Parameters, Q, ROW, SEED, rows, stream};
 
@@ -181,8 +183,7 @@ impl Scheme {
 
     /// Writes the status of a public key: ok, or an error with the index of the first coefficient that is not below q.
     pub(crate) fn check_public(&self, (public_key, status): (&[u8], &mut u32)) -> Result<()> {
-        let mut values = public_key.chunks_exact(ROW).flat_map(|row| unpack(12, row).to_vec());
-        let bad = values.position(|value| value >= Q).map(|coefficient| KeyError::InvalidPublicKey { coefficient });
+        let bad = first_too_large(public_key).map(|coefficient| KeyError::InvalidPublicKey { coefficient });
         *status = status_of(bad);
         Ok(())
     }

@@ -41,5 +41,6 @@ mod kernels;
 mod params;
 mod plans;
 
+pub use coding::is_canonical;
 pub use error::KeyError;
 pub use params::{MlKem512, MlKem768, MlKem1024, Parameters};

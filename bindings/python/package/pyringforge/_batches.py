@@ -63,8 +63,9 @@ class Kem:
     def encapsulate(self, public_keys: Buffer, *, out: tuple[Bytes, Bytes] | None = None) -> tuple[Bytes, Bytes]:
         """Generates a shared key and its ciphertext for each public key. Returns ciphertexts and shared keys.
 
-        CTRU and CNTR reject public keys with a coefficient that is not below the modulus. CTRU-Prime accepts any bytes,
-        because it decodes them to some key; `are_canonical` detects encodings that key generation does not produce."""
+        CTRU, CNTR and ML-KEM reject public keys with a coefficient that is not below the modulus. CTRU-Prime accepts any
+        bytes, because it decodes them to some key; `are_canonical` detects encodings that key generation does not
+        produce."""
         public = _items("public_keys", public_keys, self.sizes.public_key)
         sizes = (self.sizes.ciphertext, self.sizes.shared_key)
         sent, shared = _outputs(("ciphertexts", "shared_keys"), len(public), sizes, out, public)

@@ -195,7 +195,7 @@ class Polynomial:
     """A polynomial with real coefficients, to be evaluated on encrypted numbers."""
 
     def __init__(self, coefficients: Iterable[float], interval: tuple[float, float] | None = None) -> None:
-        """The coefficients from degree 0 on: of powers of x or, with an interval, of the Chebyshev polynomials on it."""
+        """The coefficients from degree 0 on: of powers of x or, with an interval, of Chebyshev polynomials on it."""
         self._native = _native.Polynomial([float(c) for c in coefficients], interval)
 
     @classmethod
