@@ -7,7 +7,7 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `engine.rs`, `ring.rs`, `pinned.rs` | Devices; transforms and products; page-locked host memory. |
-//! | `kem.rs`, `sm2.rs` | Batches, with the errors of single items. |
+//! | `kem.rs`, `ml_dsa.rs`, `sm2.rs` | Batches, with the errors of single items. |
 //! | `ckks.rs` | Arithmetic on encrypted numbers. |
 //! | `device.rs`, `tensor.rs`, `dlpack.rs` | Device arrays: the engine's, and those of other libraries by DLPack. |
 //! | `error.rs` | Errors as exceptions of the package. |
@@ -18,6 +18,7 @@ mod dlpack;
 mod engine;
 mod error;
 mod kem;
+mod ml_dsa;
 mod pinned;
 mod ring;
 mod sm2;
@@ -36,6 +37,8 @@ mod native {
     use crate::engine::Engine;
     #[pymodule_export]
     use crate::kem::{Kem, kems};
+    #[pymodule_export]
+    use crate::ml_dsa::MlDsa;
     #[pymodule_export]
     use crate::pinned::pinned;
     #[pymodule_export]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pyringforge
-from pyringforge import ArgumentError, ItemError, Kem, Sm2
+from pyringforge import ArgumentError, ItemError, Kem, MlDsa, Sm2
 
 CPU = pyringforge.Engine("cpu")
 
@@ -129,3 +129,25 @@ def test_devices_by_name():
     with pytest.raises(pyringforge.NoDeviceError, match="no CUDA device"):
         pyringforge.Engine("cuda:999")
     CPU.trim()
+
+
+@pytest.mark.parametrize("name", ["ML-DSA-44", "ML-DSA-65", "ML-DSA-87"])
+def test_messages_of_any_length_are_signed(name):
+    dsa = MlDsa(name, CPU)
+    public, secret = dsa.generate(3)
+    messages = [b"", b"a message", bytes(1000)]
+    signatures = dsa.sign(secret, messages, context=b"test")
+    assert signatures.shape == (3, dsa.sizes.signature)
+    assert dsa.verify(public, messages, signatures, context=b"test").all()
+    assert not dsa.verify(public, messages, signatures).any()
+    assert dsa.verify(public, [b"", b"another", bytes(1000)], signatures, context=b"test").tolist() == [True, False, True]
+    one = dsa.sign(secret[0], messages, out=np.empty_like(signatures))
+    assert dsa.verify(public[0].tobytes(), messages, one).all()
+    for mistake in [
+        lambda: dsa.sign(secret[:2], messages),
+        lambda: dsa.sign(secret, messages, context=bytes(256)),
+        lambda: dsa.verify(public, messages, signatures[:2]),
+        lambda: dsa.sign(secret[:, 1:], messages),
+    ]:
+        with pytest.raises(ArgumentError):
+            mistake()

@@ -2,8 +2,11 @@
 
 use ringforge_batch::{BatchStatus, ErrorKind, SchemeError};
 use ringforge_ctru::KeyError;
+use ringforge_ml_dsa::SignatureError;
 use ringforge_sm2::Sm2Error;
 
+/// Status of an item whose attempts at a signature have all failed.
+pub const NO_ATTEMPT_LEFT: u32 = 253;
 /// Status of an item that no kernel has finished. The status codes of schemes are lower.
 pub const NOT_REACHED: u32 = 254;
 /// Status of an item whose kernels wrote an undefined status word.
@@ -27,8 +30,8 @@ impl Fault {
             status: match error.kind {
                 ErrorKind::Scheme(error) => error.word(),
                 ErrorKind::NotReached => NOT_REACHED,
-                // no scheme of the bindings makes several attempts
-                ErrorKind::NoAttemptLeft | ErrorKind::UnknownStatus { .. } => UNKNOWN,
+                ErrorKind::NoAttemptLeft => NO_ATTEMPT_LEFT,
+                ErrorKind::UnknownStatus { .. } => UNKNOWN,
             },
         });
         faults.collect()
@@ -50,11 +53,13 @@ pub fn describe(status: u32) -> String {
     }
     match status {
         0 => "the item is ok".into(),
+        NO_ATTEMPT_LEFT => ErrorKind::<KeyError>::NoAttemptLeft.to_string(),
         NOT_REACHED => ErrorKind::<KeyError>::NotReached.to_string(),
         UNKNOWN => "a kernel wrote an undefined status for the item".into(),
         _ => found::<KeyError>(status)
             .or_else(|| found::<ringforge_ml_kem::KeyError>(status))
             .or_else(|| found::<Sm2Error>(status))
+            .or_else(|| found::<SignatureError>(status))
             .unwrap_or_else(|| ErrorKind::<KeyError>::UnknownStatus { status }.to_string()),
     }
 }
@@ -68,10 +73,11 @@ mod tests {
         let keys = KeyError::all(5).into_iter().map(|error| (error.word(), error.to_string()));
         let others = ringforge_ml_kem::KeyError::all(5).into_iter().map(|error| (error.word(), error.to_string()));
         let signatures = Sm2Error::all(5).into_iter().map(|error| (error.word(), error.to_string()));
-        let errors: Vec<(u32, String)> = keys.chain(others).chain(signatures).collect();
+        let attempts = SignatureError::all(5).into_iter().map(|error| (error.word(), error.to_string()));
+        let errors: Vec<(u32, String)> = keys.chain(others).chain(signatures).chain(attempts).collect();
         for (word, text) in &errors {
             assert_eq!(describe(*word), *text);
-            assert!(word & 0xff < NOT_REACHED);
+            assert!(word & 0xff < NO_ATTEMPT_LEFT);
         }
         assert_eq!(describe(1 << 31 | 77), "unknown item status 0x8000004d");
     }

@@ -7,7 +7,7 @@ GPUs.
 array([13, 1, 2, 3], dtype=object)
 """
 
-from ._batches import Kem, KemSizes, Sm2, kems
+from ._batches import Kem, KemSizes, MlDsa, MlDsaSizes, Sm2, kems
 from ._ckks import Ciphertext, Ckks, CkksKeys, CkksMatrix, CkksSavedKeys, CkksSecretKey, Polynomial
 from ._engine import Engine, default_engine, pinned_empty
 from ._errors import (
@@ -36,6 +36,8 @@ __all__ = [
     "ItemError",
     "Kem",
     "KemSizes",
+    "MlDsa",
+    "MlDsaSizes",
     "NoDeviceError",
     "OutOfMemoryError",
     "Polynomial",

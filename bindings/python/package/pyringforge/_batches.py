@@ -87,6 +87,61 @@ class Kem:
         return f"Kem({self.name!r})"
 
 
+class MlDsaSizes(NamedTuple):
+    """Sizes, in bytes, of the keys and the signature of one item."""
+
+    public_key: int
+    secret_key: int
+    signature: int
+
+
+class MlDsa:
+    """ML-DSA signatures (FIPS 204), chosen by a name such as `ML-DSA-65`, compiled for an engine's device. Threads may
+    share it.
+
+    Messages may have any lengths. Signing is hedged by the system's randomness, and each signature is verified before
+    it is returned. Arrays have one item per row, as for `Kem`."""
+
+    def __init__(self, name: str = "ML-DSA-65", engine: Engine | None = None) -> None:
+        self.engine = engine or default_engine()
+        """The engine on whose device signatures are made and verified."""
+        self.name = name
+        """The name of the parameter set."""
+        self._native = _native.MlDsa(self.engine._native, name)
+        self.sizes = MlDsaSizes(*self._native.sizes)
+        """Sizes of one item, in bytes."""
+
+    def generate(self, batch: int, *, out: tuple[Bytes, Bytes] | None = None) -> tuple[Bytes, Bytes]:
+        """Generates key pairs from the system's randomness. Returns public keys and secret keys."""
+        sizes = (self.sizes.public_key, self.sizes.secret_key)
+        public, secret = _outputs(("public_keys", "secret_keys"), batch, sizes, out)
+        _check_items(self._native.generate(_flat(public), _flat(secret)), (public, secret))
+        return public, secret
+
+    def sign(
+        self, secret_keys: Buffer, messages: Sequence[bytes], *, context: bytes = b"", out: Bytes | None = None
+    ) -> Bytes:
+        """Signs each message with its secret key, or all messages with a single key. Returns the signatures."""
+        secret, outs = _items("secret_keys", secret_keys, self.sizes.secret_key), None if out is None else (out,)
+        (signed,) = _outputs(("signatures",), len(messages), (self.sizes.signature,), outs, secret)
+        _check_items(self._native.sign(_flat(secret), list(messages), context, _flat(signed)), (signed,))
+        return signed
+
+    def verify(
+        self, public_keys: Buffer, messages: Sequence[bytes], signatures: Buffer, *, context: bytes = b""
+    ) -> NDArray[np.bool_]:
+        """Returns an array that is True for each valid signature. A single key may be that of all messages."""
+        public = _items("public_keys", public_keys, self.sizes.public_key)
+        signed = _items("signatures", signatures, self.sizes.signature)
+        right = np.ones(len(messages), np.bool_)
+        faults = self._native.verify(_flat(public), list(messages), context, _flat(signed))
+        right[[item for item, _ in faults]] = False
+        return right
+
+    def __repr__(self) -> str:
+        return f"MlDsa({self.name!r})"
+
+
 class Sm2:
     """SM2 signatures (GB/T 32918), compiled for an engine's device. Threads may share it.
 
