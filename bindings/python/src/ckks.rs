@@ -5,17 +5,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use numpy::{Complex64, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use ringforge_bindings::may_work;
 use ringforge_ckks::{self as ckks, Parameters, Randomness};
+use zeroize::Zeroize;
 
 use crate::engine::Engine;
 use crate::error::{exception, named};
 
-/// Converts an error of the scheme to an exception of the package.
-fn failed(error: ckks::Error) -> PyErr {
-    match error {
+/// Runs work without the GIL, unless this process was forked. Converts an error to an exception of the package.
+fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> ckks::Result<T> + Send) -> PyResult<T> {
+    py.detach(|| may_work().map_err(ckks::Error::Engine).and_then(|()| work())).map_err(|error| match error {
         ckks::Error::Engine(error) => exception(&error),
         other => named("ArgumentError", other.to_string()),
-    }
+    })
 }
 
 /// Classes that hold an object of the scheme.
@@ -78,7 +80,7 @@ impl Ckks {
             ckks::Ckks::new(&engine.engine, parameters)
         };
         let randomness = Mutex::new(seed.map_or_else(Randomness::system, Randomness::from_seed));
-        Ok(Self { ckks: py.detach(made).map_err(failed)?, randomness })
+        Ok(Self { ckks: run(py, made)?, randomness })
     }
 
     #[getter]
@@ -97,16 +99,15 @@ impl Ckks {
     }
 
     fn secret_key(&self, py: Python<'_>) -> PyResult<SecretKey> {
-        py.detach(|| self.ckks.secret_key(&mut self.randomness())).map(SecretKey).map_err(failed)
+        run(py, || self.ckks.secret_key(&mut self.randomness())).map(SecretKey)
     }
 
     fn public_key(&self, py: Python<'_>, secret: &SecretKey) -> PyResult<PublicKey> {
-        py.detach(|| self.ckks.public_key(&secret.0, &mut self.randomness())).map(PublicKey).map_err(failed)
+        run(py, || self.ckks.public_key(&secret.0, &mut self.randomness())).map(PublicKey)
     }
 
     fn relinearisation_key(&self, py: Python<'_>, secret: &SecretKey) -> PyResult<RelinearisationKey> {
-        let key = py.detach(|| self.ckks.relinearisation_key(&secret.0, &mut self.randomness()));
-        key.map(RelinearisationKey).map_err(failed)
+        run(py, || self.ckks.relinearisation_key(&secret.0, &mut self.randomness())).map(RelinearisationKey)
     }
 
     fn galois_keys(
@@ -116,8 +117,7 @@ impl Ckks {
         rotations: Vec<i64>,
         conjugates: bool,
     ) -> PyResult<GaloisKeys> {
-        let keys = py.detach(|| self.ckks.galois_keys(&secret.0, &rotations, conjugates, &mut self.randomness()));
-        keys.map(GaloisKeys).map_err(failed)
+        run(py, || self.ckks.galois_keys(&secret.0, &rotations, conjugates, &mut self.randomness())).map(GaloisKeys)
     }
 
     /// Encodes items of `slots` numbers each.
@@ -130,12 +130,11 @@ impl Ckks {
     ) -> PyResult<Plaintext> {
         let numbers = numbers.as_slice()?;
         let items: Vec<&[Complex64]> = numbers.chunks(self.slots()).collect();
-        py.detach(|| self.ckks.encode_at(&items, level, scale)).map(Plaintext).map_err(failed)
+        run(py, || self.ckks.encode_at(&items, level, scale)).map(Plaintext)
     }
 
     fn encrypt(&self, py: Python<'_>, plaintext: &Plaintext, key: &PublicKey) -> PyResult<Ciphertext> {
-        let encrypted = py.detach(|| self.ckks.encrypt(&plaintext.0, &key.0, &mut self.randomness()));
-        encrypted.map(Ciphertext).map_err(failed)
+        run(py, || self.ckks.encrypt(&plaintext.0, &key.0, &mut self.randomness())).map(Ciphertext)
     }
 
     /// Decrypts to an array of all items' numbers.
@@ -147,8 +146,12 @@ impl Ckks {
         mut numbers: PyReadwriteArray1<'_, Complex64>,
     ) -> PyResult<()> {
         let to = numbers.as_slice_mut()?;
-        let items = py.detach(|| self.ckks.decrypt(&ciphertext.0, &key.0)).map_err(failed)?;
-        items.iter().flatten().zip(to).for_each(|(number, to)| *to = *number);
+        let mut items = run(py, || self.ckks.decrypt(&ciphertext.0, &key.0))?;
+        for (number, to) in items.iter_mut().flatten().zip(to) {
+            *to = *number;
+            number.re.zeroize();
+            number.im.zeroize();
+        }
         Ok(())
     }
 
@@ -250,7 +253,7 @@ impl Ckks {
     ) -> PyResult<Matrix> {
         let numbers = numbers.as_slice()?;
         let rows: Vec<&[Complex64]> = numbers.chunks((numbers.len() / size.max(1)).max(1)).collect();
-        py.detach(|| self.ckks.matrix(&rows, level)).map(Matrix).map_err(failed)
+        run(py, || self.ckks.matrix(&rows, level)).map(Matrix)
     }
 
     fn multiply_matrix(
@@ -264,7 +267,7 @@ impl Ckks {
     }
 
     fn write_ciphertext<'py>(&self, py: Python<'py>, a: &Ciphertext) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.ckks.ciphertext_to_bytes(&a.0)).map_err(failed)?;
+        let bytes = run(py, || self.ckks.ciphertext_to_bytes(&a.0))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -284,7 +287,7 @@ impl Ckks {
             let relinearise = self.ckks.relinearisation_key_to_bytes(&relinearise.0)?;
             Ok([public, relinearise, self.ckks.galois_keys_to_bytes(&galois.0)?])
         };
-        let bytes = py.detach(bytes).map_err(failed)?;
+        let bytes = run(py, bytes)?;
         Ok(bytes.map(|bytes| PyBytes::new(py, &bytes)))
     }
 
@@ -300,16 +303,16 @@ impl Ckks {
             let relinearise = RelinearisationKey(self.ckks.relinearisation_key_from_bytes(relinearise)?);
             Ok((public, relinearise, GaloisKeys(self.ckks.galois_keys_from_bytes(galois)?)))
         };
-        py.detach(keys).map_err(failed)
+        run(py, keys)
     }
 
     fn write_secret_key<'py>(&self, py: Python<'py>, key: &SecretKey) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.ckks.secret_key_to_bytes(&key.0)).map_err(failed)?;
+        let bytes = run(py, || self.ckks.secret_key_to_bytes(&key.0))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     fn read_secret_key(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<SecretKey> {
-        py.detach(|| self.ckks.secret_key_from_bytes(bytes)).map(SecretKey).map_err(failed)
+        run(py, || self.ckks.secret_key_from_bytes(bytes)).map(SecretKey)
     }
 }
 
@@ -318,13 +321,12 @@ impl Ckks {
         self.randomness.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs an operation without the GIL.
     fn made(
         &self,
         py: Python<'_>,
-        run: impl FnOnce(&ckks::Ckks) -> ckks::Result<ckks::Ciphertext> + Send,
+        work: impl FnOnce(&ckks::Ckks) -> ckks::Result<ckks::Ciphertext> + Send,
     ) -> PyResult<Ciphertext> {
-        py.detach(|| run(&self.ckks)).map(Ciphertext).map_err(failed)
+        run(py, || work(&self.ckks)).map(Ciphertext)
     }
 }
 
@@ -364,7 +366,7 @@ impl Polynomial {
             Some((from, to)) => ckks::Polynomial::chebyshev(&coefficients, from..=to),
             None => ckks::Polynomial::monomials(&coefficients),
         };
-        made.map(Self).map_err(failed)
+        made.map(Self).map_err(|error| named("ArgumentError", error.to_string()))
     }
 
     #[getter]

@@ -1,5 +1,6 @@
 """Tests of arithmetic on encrypted numbers."""
 
+import os
 import pickle
 
 import numpy as np
@@ -150,3 +151,19 @@ def test_mistakes_are_argument_errors(session):
     ]:
         with pytest.raises(ArgumentError):
             mistake()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_forked_processes_are_refused(session):
+    _, secret, keys = session
+    a = keys.encrypt([1.0])
+    child = os.fork()
+    if child == 0:
+        refused = 0
+        for work in [lambda: a + a, lambda: keys.encrypt([1.0]), lambda: secret.decrypt(a), scheme]:
+            try:
+                work()
+            except pyringforge.UnsupportedError as error:
+                refused += "forked" in str(error)
+        os._exit(refused)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4

@@ -34,9 +34,9 @@ const THREADS: usize = 256;
 /// The elements a_j are contiguous, or the raised digits of another element. Then a digit's own limbs are read from that
 /// element, and the others are [`RaisedRows`].
 ///
-/// Ports: a (in), the element of which a are the digits (in), b (in), sums (out), a further term (in), the
-/// [constants](KernelLayout::constants), the places of the image, the factors of the further term. Without digits, the
-/// element is again a. Without a further term, that port is again the element.
+/// Ports: a (in), the element of which a are the digits (in), b (in), sums (out), a further term (in), then three tables:
+/// the [constants](KernelLayout::constants), the places of the image, the factors of the further term. Ports that an
+/// inner product does not need are bound again to one of the others.
 #[derive(Debug, Clone)]
 pub(crate) struct InnerProduct {
     rows: KernelLayout,

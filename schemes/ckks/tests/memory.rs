@@ -118,9 +118,13 @@ fn plaintexts_are_wiped_from_memory() -> Result<()> {
         let numbers = [vec![Complex64::from(number); ckks.parameters().slots()], vec![Complex64::from(number)]];
         let top = ckks.parameters().top_level();
         let coefficient = (number * ckks.parameters().scale()).round();
-        let words = [number.to_bits(), coefficient as u64, coefficient.to_bits(), 0];
+        // the upper half of the number times 2^100
+        let fixed = (number * 2f64.powi(36)) as u64;
+        let words = [number.to_bits(), coefficient as u64, coefficient.to_bits(), fixed];
         assert_ne!(left_behind(words, || Ok(numbers.clone()))?, 0, "the test detects nothing");
         assert_eq!(left_behind(words, || ckks.encode(&numbers, top))?, 0, "encode");
+        let scale = ckks.parameters().scale();
+        assert_eq!(left_behind(words, || ckks.encode_exact(&numbers, top, scale))?, 0, "encode exactly");
         assert_eq!(left_behind(words, || ckks.constant(number, top, ckks.parameters().scale()))?, 0, "constant");
         let encrypted = ckks.encrypt(&ckks.encode(&numbers, top)?, &public, &mut random)?;
         let decrypted = ckks.decrypt(&encrypted, &secret)?;

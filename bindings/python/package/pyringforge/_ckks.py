@@ -106,9 +106,10 @@ class Ckks:
             raise ArgumentError(f"numbers: expected at most {self.slots} in the last dimension, got {given.shape[-1]}")
         items = np.zeros((*given.shape[:-1], self.slots), np.complex128)
         items[..., : given.shape[-1]] = given
-        plain = self._native.encode(items.reshape(-1), level, scale)
-        items.fill(0)
-        return plain, given.shape[:-1]
+        try:
+            return self._native.encode(items.reshape(-1), level, scale), given.shape[:-1]
+        finally:
+            items.fill(0)
 
     def __repr__(self) -> str:
         return f"Ckks({self.slots} slots, {self.levels} levels, on {self.engine.device})"
@@ -131,8 +132,8 @@ class CkksSecretKey:
     def decrypt(self, ciphertext: Ciphertext) -> Numbers:
         """Returns the numbers in all slots, with the batch dimensions of the ciphertext in front.
 
-        Decrypted numbers reveal the noise of their ciphertext, and thereby information about the key: show them to
-        nobody who chose the computation."""
+        Decrypted numbers contain the noise of their ciphertext, from which the key can be found. Do not show them to
+        anyone who chose the computation."""
         numbers = np.empty(ciphertext._native.batch * self.scheme.slots, np.complex128)
         self.scheme._native.decrypt(ciphertext._native, self._native, numbers)
         return numbers.reshape(*ciphertext.batch_shape, self.scheme.slots)
@@ -326,8 +327,7 @@ class Ciphertext:
         if self.batch_shape != other.batch_shape:
             raise ArgumentError(f"batches have different shapes, {self.batch_shape} and {other.batch_shape}")
         level = min(self.level, other.level)
-        both = (a._native if a.level == level else self._scheme.drop_to(a._native, level) for a in (self, other))
-        a, b = both
+        a, b = (a._native if a.level == level else self._scheme.drop_to(a._native, level) for a in (self, other))
         return a, b
 
     def __repr__(self) -> str:

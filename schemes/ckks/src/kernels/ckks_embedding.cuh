@@ -1,8 +1,10 @@
 // Complex numbers in doubles, and the FFT layers of the canonical embedding. Include it after the prelude.
 //
 // The butterflies have radix 2 and a fixed order. A complex product takes four products and two sums, without fused
-// multiply-add. Every device and CPU thus computes the same bits. A layer with butterflies between elements at distance h
-// reads e^(i pi t / h) at roots[h + t], and roots[n + t] is e^(i pi t / 2n), for n elements.
+// multiply-add. Every device and CPU thus computes the same bits.
+//
+// The roots of n elements: a layer with butterflies between elements at distance h reads e^(i pi t / h) at roots[h + t].
+// The twist of element t, e^(i pi t / 2n), is roots[n + t].
 //
 // A block computes the layers at distances below Task::tile in shared memory, one tile of adjacent elements at a time. A
 // thread computes the others in registers: it has the elements at the same place of all Task::tiles tiles.

@@ -17,6 +17,7 @@ import tempfile
 
 import openfhe
 import tenseal
+from openfhe_scheme import scheme_of
 
 # Each entry: log2 N, bits of the primes of Q, bits of the primes of P. A digit has as many primes as P. OpenFHE chooses
 # its own P, of 60-bit primes.
@@ -69,22 +70,7 @@ def special_bits(limbs):
 
 
 def with_openfhe(log_n, q, p):
-    slots = 1 << (log_n - 1)
-    parameters = openfhe.CCParamsCKKSRNS()
-    parameters.SetSecurityLevel(openfhe.HEStd_NotSet)
-    parameters.SetRingDim(1 << log_n)
-    parameters.SetBatchSize(slots)
-    parameters.SetScalingTechnique(openfhe.FIXEDMANUAL)
-    parameters.SetKeySwitchTechnique(openfhe.HYBRID)
-    parameters.SetNumLargeDigits(-(-len(q) // len(p)))
-    parameters.SetFirstModSize(q[0])
-    parameters.SetScalingModSize(q[1])
-    parameters.SetMultiplicativeDepth(len(q) - 1)
-    # For real numbers, OpenFHE estimates the noise from the imaginary parts, and adds as much noise again.
-    parameters.SetCKKSDataType(openfhe.COMPLEX)
-    scheme = openfhe.GenCryptoContext(parameters)
-    for feature in (openfhe.PKE, openfhe.KEYSWITCH, openfhe.LEVELEDSHE):
-        scheme.Enable(feature)
+    slots, scheme = 1 << (log_n - 1), scheme_of(log_n, q, p)
     keys = scheme.KeyGen()
     openfhe.ClearEvalMultKeys()
     scheme.EvalMultKeyGen(keys.secretKey)

@@ -17,7 +17,7 @@ import time
 os.environ["OMP_NUM_THREADS"] = os.environ["RAYON_NUM_THREADS"] = "1"
 os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
-import openfhe
+from openfhe_scheme import scheme_of
 
 LOG_N, Q, P = 14, [60] + [40] * 5, [60]
 SIZE = 64
@@ -51,21 +51,7 @@ def layer(rows, columns, seed):
 
 
 def theirs():
-    slots = 1 << (LOG_N - 1)
-    parameters = openfhe.CCParamsCKKSRNS()
-    parameters.SetSecurityLevel(openfhe.HEStd_NotSet)
-    parameters.SetRingDim(1 << LOG_N)
-    parameters.SetBatchSize(slots)
-    parameters.SetScalingTechnique(openfhe.FIXEDMANUAL)
-    parameters.SetKeySwitchTechnique(openfhe.HYBRID)
-    parameters.SetNumLargeDigits(-(-len(Q) // len(P)))
-    parameters.SetFirstModSize(Q[0])
-    parameters.SetScalingModSize(Q[1])
-    parameters.SetMultiplicativeDepth(len(Q) - 1)
-    parameters.SetCKKSDataType(openfhe.COMPLEX)
-    scheme = openfhe.GenCryptoContext(parameters)
-    for feature in (openfhe.PKE, openfhe.KEYSWITCH, openfhe.LEVELEDSHE):
-        scheme.Enable(feature)
+    slots, scheme = 1 << (LOG_N - 1), scheme_of(LOG_N, Q, P)
     keys = scheme.KeyGen()
     scheme.EvalMultKeyGen(keys.secretKey)
     # baby steps and giant steps as in `Matrix`
