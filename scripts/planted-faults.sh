@@ -57,6 +57,9 @@ if faults_of ckks 0 --workspace --lib; then
         'sample(Distribution::Ternary).scale(&[U256::ZERO]), p.elements("message"' distributions::ciphertexts_have_all_their_noise
     plant "switching keys without error" $steps \
         'e - of(j) * s + from.scale' 'e - e - of(j) * s + from.scale' distributions::switching_keys_have_errors
+    plant "raising keys without error" schemes/ckks/src/bootstrapping/raising.rs \
+        'let b = e - a * to' 'let b = e - e - a * to' \
+        bootstrapping::raising::tests::keys_have_errors_and_few_bits_under_the_sparse_secret
     plant "a second part of ciphertexts without error" $steps \
         'v * a + sample(errors)]' 'v * a]' distributions::ciphertexts_have_all_their_noise
 fi

@@ -90,7 +90,7 @@ const OPERATIONS: [Operation; 8] = [
     MULTIPLY,
     Operation::new("multiply, relinearise, rescale", |p, level| {
         let [a, b] = ["a", "b"].map(|name| level.ciphertext(p, name));
-        p.output("to", level.multiply_rescaled(p, a, b, level.switching_key(p, "key")));
+        p.output("to", level.multiply_rescaled(a, b, level.switching_key(p, "key")));
     }),
     ROTATE,
     RESCALE,

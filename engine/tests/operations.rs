@@ -454,6 +454,81 @@ fn raised_digits_are_multiplied_as_vectors() {
 }
 
 #[test]
+fn further_terms_are_added_to_inner_products() {
+    let rings = [
+        negacyclic(8, &[rings::prime(60, 16), rings::prime(59, 16), rings::prime(50, 16), rings::prime(40, 16)]),
+        negacyclic(64, &[30u32, 29, 28].map(|bits| rings::prime(bits, 128))),
+    ];
+    for to in rings {
+        let (ring, batch) = (to.limbs(0..2).expect("limbs"), 3);
+        let values = |ring: &PolyType| ring.evaluations(Order::DigitReversed).expect("evaluations");
+        let [pair, keys_of, sums_of] = [(&ring, 2), (&to, 4), (&to, 2)].map(|(of, n)| of.vector(n).expect("a type"));
+        let inputs = [residues(&ring, 5, batch), residues(&keys_of, 6, 1), residues(&pair, 7, batch)];
+        let (factors, constants) = ([3u32, 5].map(U256::from), [7u32, 11].map(U256::from));
+        // a constant has the same value everywhere
+        let constant = constants.iter().flat_map(|number| vec![*number; to.degree()]).collect::<Vec<_>>();
+        let constant = naive::to_stored(&ring, &constant).repeat(batch);
+        let [a, keys, others] = &inputs;
+        for (count, has_constant) in [(1, false), (1, true), (2, false), (2, true)] {
+            let all = [("a", &a[..]), ("keys", keys), ("others", others), ("constant", &constant)];
+            let sums = |in_one: bool| {
+                let inputs = if in_one || !has_constant { &all[..3] } else { &all };
+                run(batch, inputs, sums_of.bytes(), |p| {
+                    let keys = p.shared("keys", keys_of.bytes()).holding(values(&keys_of));
+                    let digits = p.elements("a", values(&ring)).raise(1, &to).automorphism(3);
+                    let others = p.elements("others", values(&pair));
+                    if in_one {
+                        let constants = if has_constant { &constants[..] } else { &[] };
+                        let digits = digits.plus(others.limbs(0..2 * count), &factors, constants);
+                        p.output("to", digits.inner_product(keys, 2));
+                        return;
+                    }
+                    let sums = digits.inner_product(keys, 2);
+                    let part = |i: usize| {
+                        let sum = sums.element(i).limbs(0..2);
+                        let further = || others.element(i).automorphism(3).scale(&factors);
+                        let sum = if i < count { sum + further() } else { sum };
+                        if i == 0 && has_constant { sum + p.elements("constant", values(&ring)) } else { sum }
+                    };
+                    let rest = |i: usize| sums.element(i).limbs(2..to.basis().len());
+                    p.output("to", p.join(values(&sums_of), &[part(0), rest(0), part(1), rest(1)]));
+                })
+            };
+            let (found, wanted) = (sums(true), sums(false));
+            assert!(found == wanted, "{count} terms in {to}, constant: {has_constant}");
+        }
+    }
+}
+
+#[test]
+fn inner_products_of_pairs_are_those_of_their_elements() {
+    for ring in
+        [negacyclic(16, &[rings::modulus(97)]), negacyclic(64, &[30u32, 29].map(|bits| rings::prime(bits, 128)))]
+    {
+        let values = |ring: &PolyType| ring.evaluations(Order::DigitReversed).expect("evaluations");
+        let vector = |count: usize| ring.vector(count).expect("a type");
+        let (pairs, keys_of, batch) = (residues(vector(6), 5, 2), vector(9), 2);
+        let keys = residues(&keys_of, 6, 1);
+        let sums = |together: bool| {
+            run(batch, &[("pairs", &pairs), ("keys", &keys)], vector(6).bytes(), |p| {
+                let (pairs, keys) = (p.elements("pairs", values(&vector(6))), p.shared("keys", keys_of.bytes()));
+                let keys = keys.holding(values(&keys_of));
+                if together {
+                    p.output("to", pairs.inner_product(vector(2), keys, 3));
+                    return;
+                }
+                let part = |part: usize| {
+                    let elements = [part, part + 2, part + 4].map(|i| pairs.element(i));
+                    p.join(values(&vector(3)), &elements).inner_product(&ring, keys, 3)
+                };
+                p.output("to", p.join(values(&vector(6)), &[part(0), part(1)]));
+            })
+        };
+        assert_eq!(sums(true), sums(false), "{ring}");
+    }
+}
+
+#[test]
 fn tensor_products_are_products_of_their_parts() {
     let goldilocks = rings::modulus(0xffff_ffff_0000_0001);
     let rings = [

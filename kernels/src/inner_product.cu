@@ -9,21 +9,24 @@
 #include "prelude.cuh"
 using namespace rf;
 
-// An item has `count` elements a of `rows` limbs each, at least `count` keys for each set, and one sum for each set.
+// An item has `count` terms a of `rows` limbs each, at least `count` keys for each set, and one sum for each set. A term
+// may be several elements of `period` limbs, which are multiplied by the same key: then the sums of all sets for the first of
+// them come first.
 // If `digit_limbs` > 0, the elements are raised digits of an element `own` of `limbs` limbs, as convert.cu lays them out:
 // digit j has its own limbs in `own`, from limb j digit_limbs on, and the others in `a`, where rows of the same modulus
 // are adjacent. Otherwise they are contiguous in `a`.
 // A key has `key_rows` limbs, modulo these primes in order: those of the element's first `own` limbs, then primes that
 // elements lack, then those of the element's other limbs.
 // If Sets::image, evaluation i of an element is read from place places[i] of its limb.
-// If Sets::plus, the first sum has one more term: an element `plus` of `limbs` limbs, of which each is multiplied by a number,
-// factors[limb].
+// The first Sets::plus sums have one more term each: an element of `limbs` limbs in `plus`, of which each is multiplied by a
+// number, factors[3 limb]. If Sets::constant, the first sum also has the number factors[3 limb + 1], as its product with the
+// number 1 in factors[3 limb + 2].
 extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* own, const Rq::Store* b, Rq::Store* out,
                                          const Rq::Store* plus, const Constants<Rq>* constants, const u32* places,
                                          const Rq::Store* factors, Epilogue epilogue, u64 rows, u64 a_distance,
                                          u64 own_distance, u64 b_distance, u64 out_distance, u64 plus_distance,
-                                         u64 count, u64 key_count, u64 key_rows, u64 key_own, u64 digit_limbs,
-                                         u64 limbs, u64 first, u64 end) {
+                                         u64 count, u64 key_count, u64 key_rows, u64 key_own, u64 period,
+                                         u64 digit_limbs, u64 limbs, u64 first, u64 end) {
     // number of products that an accumulator holds
     constexpr u64 limit = ProductRange<Rq, 1, 1, 1>::limit;
     constexpr u32 group = limit < 12 ? (u32)limit : 12;
@@ -36,8 +39,9 @@ extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* ow
     if (!at.live) return;
     const u32 row = at.unit / units;
     auto m = Rq::modulus(constants, row);
-    const u64 element = rows * Rq::n, coefficient = at.unit % units * lanes, place = (u64)row * Rq::n + coefficient;
-    const u64 key_place = place + (row < key_own ? 0 : (key_rows - rows) * Rq::n);
+    const u32 part = row / (u32)period, own_row = row % (u32)period;
+    const u64 coefficient = at.unit % units * lanes;
+    const u64 key_place = (own_row + (own_row < key_own ? 0 : key_rows - period)) * Rq::n + coefficient;
     // the first term's row in `a`, the distance to the next one, and the term that is in `own`, if there is one
     u64 row_of_first = row, apart = rows;
     u32 own_term = ~0u;
@@ -106,21 +110,32 @@ extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* ow
             }
         }
     }
-    if (Sets::plus && row < limbs) {
-        Word x[lanes], factor = word_of<Word>(factors[row]);
-        load(plus + at.item * plus_distance + (u64)row * Rq::n, [&](u32 v, Word word) { x[v] = word; });
-        reduce_inputs<Rq, lanes>(m, x);
+    if (Sets::plus > 0 && row < limbs) {
+        auto add_product = [&](u32 s, u32 v, Word x, Word factor) {
+            auto term = m.template wide_reduce<1>(m.wide_mul(x, factor));
+            term = m.add(sums[s][v], m.template canonical<Rq::M::product_bound>(term));
+            sums[s][v] = m.template canonical<Rq::M::lazy ? 2 : 1>(term);
+        };
+        const Word factor = word_of<Word>(factors[3 * row]);
         RF_UNROLL
-        for (u32 v = 0; v < lanes; v++) {
-            auto term = m.template wide_reduce<1>(m.wide_mul(x[v], factor));
-            term = m.add(sums[0][v], m.template canonical<Rq::M::product_bound>(term));
-            sums[0][v] = m.template canonical<Rq::M::lazy ? 2 : 1>(term);
+        for (u32 s = 0; s < Sets::plus; s++) {
+            Word x[lanes];
+            load(plus + at.item * plus_distance + (s * limbs + row) * Rq::n, [&](u32 v, Word word) { x[v] = word; });
+            reduce_inputs<Rq, lanes>(m, x);
+            RF_UNROLL
+            for (u32 v = 0; v < lanes; v++) add_product(s, v, x[v], factor);
+        }
+        if constexpr (Sets::constant) {
+            const Word constant = word_of<Word>(factors[3 * row + 1]), one = word_of<Word>(factors[3 * row + 2]);
+            RF_UNROLL
+            for (u32 v = 0; v < lanes; v++) add_product(0, v, one, constant);
         }
     }
     RF_UNROLL
     for (u32 s = 0; s < Sets::count; s++) {
-        auto offset = [&](u64 apart) { return at.item * apart + s * element + place; };
-        auto ending = epilogue.of_row(s * (u32)rows + row, offset);
+        const u32 sum_row = (part * Sets::count + s) * (u32)period + own_row;
+        auto offset = [&](u64 apart) { return at.item * apart + (u64)sum_row * Rq::n + coefficient; };
+        auto ending = epilogue.of_row(sum_row, offset);
         store_run<lanes, lanes * sizeof(Rq::Store)>(ending, out + offset(out_distance), 0, [&](u32 v) {
             auto sum = restore_factor<Rq>(m, sums[s][v], constants[row].header);
             return (Rq::Store)m.template canonical<product_bound<Rq>()>(sum);

@@ -371,7 +371,10 @@ fn raised_digits(limits: &Limits) -> Result<Vec<NamedPlan>> {
         let digits = a.raise(2, &to);
         p.output("sums", digits.inner_product(keys, 2));
         let numbers: Vec<U256> = (3..8u32).map(U256::from).collect();
-        p.output("images", digits.automorphism(5).inner_product_plus(b, &numbers, keys, 2));
+        let image = digits.automorphism(5);
+        p.output("images", image.clone().plus(b, &numbers, &[]).inner_product(keys, 2));
+        let pair = p.evaluations("pair", &from.vector(2)?, Order::DigitReversed);
+        p.output("with a constant", image.plus(pair, &numbers, &numbers).inner_product(keys, 2));
         Ok(NamedPlan::new(format!("sums of raised digits, {n} coefficients of {bits} bits"), p.build()?))
     };
     [(64, 30), (512, 30), (512, 50), (64, 60), (64, 62)].into_iter().map(plan).collect()
@@ -399,6 +402,7 @@ fn inner_products(limits: &Limits) -> Result<Vec<NamedPlan>> {
         let keys = p.shared("keys", keys.bytes()).holding(keys);
         p.output("sums", p.elements("digits", digits).inner_product(&ring, keys, 2));
         let pair = p.elements("pair", values.vector(2)?);
+        p.output("sums of pairs", p.elements("pairs", values.vector(6)?).inner_product(ring.vector(2)?, keys, 2));
         let [tensor, square] = pair.tensor(pair);
         p.output("tensor product", (tensor.each() + pair.each()).together());
         p.output("square", square);

@@ -43,8 +43,8 @@ classes! {
     RelinearisationKey,
     /// Keys for rotations and conjugation.
     GaloisKeys,
-    /// An encoded matrix.
-    Matrix,
+    /// An encoded linear map.
+    LinearMap,
     /// A polynomial with real coefficients.
     Polynomial
 }
@@ -250,20 +250,14 @@ impl Ckks {
         numbers: PyReadonlyArray1<'_, Complex64>,
         size: usize,
         level: usize,
-    ) -> PyResult<Matrix> {
+    ) -> PyResult<LinearMap> {
         let numbers = numbers.as_slice()?;
         let rows: Vec<&[Complex64]> = numbers.chunks((numbers.len() / size.max(1)).max(1)).collect();
-        run(py, || self.ckks.matrix(&rows, level)).map(Matrix)
+        run(py, || self.ckks.matrix(&rows, level)).map(LinearMap)
     }
 
-    fn multiply_matrix(
-        &self,
-        py: Python<'_>,
-        matrix: &Matrix,
-        a: &Ciphertext,
-        keys: &GaloisKeys,
-    ) -> PyResult<Ciphertext> {
-        self.made(py, |ckks| ckks.multiply_matrix(&matrix.0, &a.0, &keys.0))
+    fn apply(&self, py: Python<'_>, map: &LinearMap, a: &Ciphertext, keys: &GaloisKeys) -> PyResult<Ciphertext> {
+        self.made(py, |ckks| ckks.apply(&map.0, &a.0, &keys.0))
     }
 
     fn write_ciphertext<'py>(&self, py: Python<'py>, a: &Ciphertext) -> PyResult<Bound<'py, PyBytes>> {
@@ -349,7 +343,7 @@ impl Ciphertext {
 }
 
 #[pymethods]
-impl Matrix {
+impl LinearMap {
     #[getter]
     fn rotations(&self) -> Vec<i64> {
         self.0.rotations()

@@ -29,7 +29,7 @@ mod tensor;
 mod native {
     #[pymodule_export]
     use crate::ckks::{
-        Ciphertext, Ckks, GaloisKeys, Matrix, Plaintext, Polynomial, PublicKey, RelinearisationKey, SecretKey,
+        Ciphertext, Ckks, GaloisKeys, LinearMap, Plaintext, Polynomial, PublicKey, RelinearisationKey, SecretKey,
     };
     #[pymodule_export]
     use crate::device::DeviceArray;

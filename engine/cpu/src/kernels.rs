@@ -77,6 +77,9 @@ pub struct Keys {
     pub limbs: usize,
     /// Number of leading limbs of an element that match the leading limbs of a key.
     pub own: usize,
+    /// Number of limbs of an element. A term may be several elements, which are multiplied by the same key: then the sums
+    /// of all sets for the first of them come first.
+    pub period: usize,
 }
 
 /// Options of inner products.
@@ -85,9 +88,10 @@ pub struct Keys {
 pub struct Turn<'a> {
     /// The place in a row from which each residue of an element is read: the permutation of an automorphism.
     pub image: Option<&'a [u32]>,
-    /// A further element for each item, and a stored residue for each of its limbs. The first sum also gets the limbs
-    /// times these residues.
-    pub plus: Option<(&'a [u8], &'a [u8])>,
+    /// Further elements for each item, their number, and three stored residues for each limb of an element: a factor, a
+    /// constant and 1. The first sums also get the limbs of one element each times these factors, and the very first sum
+    /// the constants.
+    pub plus: Option<(&'a [u8], usize, &'a [u8])>,
 }
 
 impl Turn<'_> {
@@ -350,12 +354,13 @@ impl<F: Field, S: Store<F::Word>> Kernels for Trees<'_, F, S> {
         out: &mut [u8],
     ) {
         let (values, keys) = (values.map(cast_slice::<_, S>), cast_slice::<_, S>(keys));
-        let plus = turn.plus.map(|(element, factors)| (cast_slice::<_, S>(element), factors));
+        let plus = turn.plus.map(|(elements, sums, factors)| (cast_slice::<_, S>(elements), sums, factors));
         let (n, limbs) = (self.rows.shape.n, self.rows.of_row.len());
         let out: &mut [S] = cast_slice_mut(out);
         let items = (out.len() / (of.sets * limbs * n)).max(1);
         threads::rows(out, n, &|i, sums: &mut [S]| {
-            let (item, set, row) = (i / (of.sets * limbs), i / limbs % of.sets, i % limbs);
+            let (item, set, own_row) = (i / (of.sets * limbs), i / of.period % of.sets, i % of.period);
+            let row = i % (of.sets * limbs) / (of.sets * of.period) * of.period + own_row;
             let tree = self.tree(row);
             let field = tree.field;
             let first = |element: usize| {
@@ -363,13 +368,16 @@ impl<F: Field, S: Store<F::Word>> Kernels for Trees<'_, F, S> {
                 let values = values[source];
                 &values[item * (values.len() / items) + row * n..][..n]
             };
-            let key_row = if row < of.own { row } else { row + of.limbs - limbs };
+            let key_row = if own_row < of.own { own_row } else { own_row + of.limbs - of.period };
             let key = |element: usize| (element * of.limbs + key_row) * n;
-            // the further term of this row
-            let further = plus.filter(|_| set == 0).and_then(|(element, factors)| {
-                let bytes = factors.chunks_exact(size_of::<S>()).nth(row)?;
-                let factor: S = pod_read_unaligned(bytes);
-                Some((&element[item * (element.len() / items) + row * n..][..n], factor.load()))
+            // the further term of this row, its factor, a constant and 1
+            let further = plus.filter(|(_, sums, _)| set < *sums).and_then(|(elements, sums, factors)| {
+                let bytes = factors.chunks_exact(3 * size_of::<S>()).nth(row)?;
+                let numbers: [S; 3] =
+                    core::array::from_fn(|i| pod_read_unaligned(&bytes[i * size_of::<S>()..][..size_of::<S>()]));
+                let stride = elements.len() / items;
+                let limb = &elements[item * stride + set * (stride / sums) + row * n..][..n];
+                Some((limb, numbers.map(|number| number.load())))
             });
             let mut memory = [(); 3].map(|()| Wiped::default());
             for (tile, sums) in sums.chunks_mut(TILE).enumerate() {
@@ -391,12 +399,15 @@ impl<F: Field, S: Store<F::Word>> Kernels for Trees<'_, F, S> {
                         *total = Some(total.map_or(sum, |total| field.relax(field.add(total, sum))));
                     }
                 }
-                if let Some((limb, factor)) = further {
+                if let Some((limb, [factor, constant, one])) = further {
                     let [for_image, for_x, _] = &mut memory;
                     let x = self.reduced(row, turn.part(limb, within.clone(), for_image), for_x);
+                    let product = |x, y| field.wide_reduce(field.wide_mad(field.wide_zero(), x, y));
+                    let number = (set == 0).then(|| product(one, constant));
                     for (total, x) in totals.iter_mut().zip(x) {
-                        let term = field.wide_reduce(field.wide_mad(field.wide_zero(), x.load(), factor));
-                        *total = Some(total.map_or(term, |total| field.relax(field.add(total, term))));
+                        for term in [Some(product(x.load(), factor)), number].into_iter().flatten() {
+                            *total = Some(total.map_or(term, |total| field.relax(field.add(total, term))));
+                        }
                     }
                 }
                 for (out, total) in sums.iter_mut().zip(totals) {

@@ -15,6 +15,7 @@ use crate::kernel::{Role, Sharing};
 use crate::memory::{Memory, Read, Write};
 use crate::plan::{Plan, PlanArg, Slot, Step, Temp};
 use ringforge_math::error::{Error, Result};
+use ringforge_math::poly::PolyType;
 
 use call::{Arg, Call};
 
@@ -500,8 +501,11 @@ fn check_content(arg: &Arg<'_>, wanted: &PlanArg) -> Result<()> {
     if wanted.role != Role::Out {
         let slice = arg.as_read();
         slice.readable(&what)?;
+        // a vector is stored as its elements, one after another
+        let element = |poly: &PolyType| poly.of_vector().map_or_else(|| poly.clone(), |(element, _)| element);
         if let (Some(wanted), Some(got)) = (&wanted.before, slice.content())
             && wanted != got
+            && element(wanted) != element(got)
         {
             return Err(mismatch(what, wanted.described(), got.described()));
         }

@@ -34,8 +34,11 @@ const THREADS: usize = 256;
 /// The elements a_j are contiguous, or the raised digits of another element. Then a digit's own limbs are read from that
 /// element, and the others are [`RaisedRows`].
 ///
-/// Ports: a (in), the element of which a are the digits (in), b (in), sums (out), a further term (in), then three tables:
-/// the [constants](KernelLayout::constants), the places of the image, the factors of the further term. Ports that an
+/// Elements may be vectors of elements of the keys' ring. All of these are multiplied by the same key; the sums of all sets
+/// for the first of them come first.
+///
+/// Ports: a (in), the element of which a are the digits (in), b (in), sums (out), further terms (in), then three tables:
+/// the [constants](KernelLayout::constants), the places of the image, the factors of the further terms. Ports that an
 /// inner product does not need are bound again to one of the others.
 #[derive(Debug, Clone)]
 pub(crate) struct InnerProduct {
@@ -46,13 +49,24 @@ pub(crate) struct InnerProduct {
     ports: Vec<Port>,
 }
 
-/// Options of an inner product of digits, for rotations of ciphertexts.
+/// Options of an inner product of digits, for key switching of ciphertexts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Turn {
     /// The place from which each evaluation of a limb is read: the permutation of an automorphism.
     pub(crate) image: Option<Arc<[u32]>>,
-    /// Factors, one for each limb of the element, of a further term of the first sum.
-    pub(crate) plus: Option<Vec<U256>>,
+    /// Further terms of the first sums.
+    pub(crate) plus: Option<Plus>,
+}
+
+/// Multiples of elements that are added to the first sums, one to each.
+#[derive(Debug, Clone)]
+pub(crate) struct Plus {
+    /// Number of elements.
+    pub(crate) sums: usize,
+    /// A factor for each limb of an element.
+    pub(crate) factors: Vec<U256>,
+    /// A number for each limb, which is added to all evaluations of the first sum; or none.
+    pub(crate) constants: Vec<U256>,
 }
 
 /// The elements of an inner product.
@@ -88,22 +102,21 @@ impl InnerProduct {
         limits: &Limits,
     ) -> Result<Self> {
         let (count, limbs) = (terms.count(), factorization.poly().basis().len());
-        let times = keys.basis().len() / factorization.poly().basis().len();
-        let same = factorization.poly().vector(times).ok().filter(|same| same == keys);
+        let (one, parts) = factorization.poly().of_vector().unwrap_or_else(|| (factorization.poly().clone(), 1));
+        let times = keys.basis().len() / one.basis().len();
+        let same = one.vector(times).ok().filter(|same| same == keys);
         let (of, all) = match same {
-            Some(_) => (factorization.poly().clone(), times),
+            Some(_) => (one.clone(), times),
             None => keys.of_vector().unwrap_or_else(|| (keys.clone(), 1)),
         };
-        let Some(own) =
-            common_limbs(factorization.poly(), &of).filter(|_| sets > 0 && all % sets == 0 && all / sets >= count)
-        else {
+        let Some(own) = common_limbs(&one, &of).filter(|_| sets > 0 && all % sets == 0 && all / sets >= count) else {
             let job = format!("inner products of {count} elements of {}", factorization.poly());
             return Err(Error::Unsupported {
                 job,
                 why: format!("expected {sets} sets of {count} or more keys over this ring, got {keys}"),
             });
         };
-        let keys = Keys { sets, count: all / sets, limbs: of.basis().len(), own };
+        let keys = Keys { sets, count: all / sets, limbs: of.basis().len(), own, period: limbs / parts };
         if factorization.leaf_degree() > 1 {
             let job = format!("inner products in {}", factorization.poly());
             return Err(Error::Unsupported {
@@ -123,7 +136,7 @@ impl InnerProduct {
             input(own),
             input(all * of.basis().len()),
             Port::output(sets * limbs * row),
-            input(own),
+            input(own * turn.plus.as_ref().map_or(1, |plus| plus.sums)),
             rows.constants_port(),
         ];
         let mut kernel = Self { rows, terms, keys, turn, ports };
@@ -136,14 +149,23 @@ impl InnerProduct {
         self.turn.image.as_deref().map_or(NOTHING, bytemuck::cast_slice)
     }
 
-    /// The factors of the further term, as residues are stored.
+    /// For each limb of a further term its factor, the constant and 1, as residues are stored.
     fn factors(&self) -> Vec<u8> {
-        let (poly, Some(factors)) = (&self.rows.poly, &self.turn.plus) else { return NOTHING.into() };
-        let stored = |(q, factor): (&Modulus, &U256)| {
-            let residue = q.mul(&q.reduce(factor), &poly.radix(q)).to_le_bytes();
+        let (poly, Some(plus)) = (&self.rows.poly, &self.turn.plus) else { return NOTHING.into() };
+        let numbers = plus.factors.iter().enumerate().map(|(limb, factor)| {
+            let constant = plus.constants.get(limb).copied().unwrap_or(U256::ZERO);
+            [*factor, constant, U256::ONE]
+        });
+        let stored = |(q, number): (&Modulus, U256)| {
+            let residue = q.mul(&q.reduce(&number), &poly.radix(q)).to_le_bytes();
             residue.as_ref()[..poly.width().bytes()].to_vec()
         };
-        poly.basis().iter().zip(factors).flat_map(stored).collect()
+        poly.basis().iter().zip(numbers).flat_map(|(q, all)| all.map(|number| stored((q, number))).concat()).collect()
+    }
+
+    /// Number of sums with a further term, and whether a constant is added to the first one.
+    fn plus(&self) -> (usize, bool) {
+        self.turn.plus.as_ref().map_or((0, false), |plus| (plus.sums, !plus.constants.is_empty()))
     }
 }
 
@@ -171,12 +193,12 @@ impl Kernel for InnerProduct {
         let mut built = self.rows.build_part(limits)?;
         let (n, lanes) = (self.rows.factorization.n(), self.rows.leaf_lanes());
         built.launch = spread::launch(self.rows.poly.basis().len() * n / lanes, THREADS)?;
+        let (plus, constant) = self.plus();
         built.prelude += &format!(
-            "struct Sets {{\n    static constexpr rf::u32 count = {}, threads = {THREADS};\n    \
-             static constexpr bool image = {}, plus = {};\n}};\n",
+            "struct Sets {{\n    static constexpr rf::u32 count = {}, threads = {THREADS}, plus = {plus};\n    \
+             static constexpr bool image = {}, constant = {constant};\n}};\n",
             self.keys.sets,
             self.turn.image.is_some(),
-            self.turn.plus.is_some(),
         );
         let width = self.rows.poly.width().bytes();
         let strides = self.ports[..ELEMENTS].iter().map(|port| port.stride() / width);
@@ -185,7 +207,7 @@ impl Kernel for InnerProduct {
             Terms::Whole(_) => (0, 0),
             Terms::Digits(RaisedRows { limbs, group }) => (group, limbs),
         };
-        let numbers = numbers.chain([self.keys.count, self.keys.limbs, self.keys.own, group, limbs]);
+        let numbers = numbers.chain([self.keys.count, self.keys.limbs, self.keys.own, self.keys.period, group, limbs]);
         let numbers = numbers.map(|number| number as u64).collect();
         Ok(fusable(of_engine(self, ringforge_kernels::INNER_PRODUCT, built, numbers)))
     }
@@ -220,7 +242,7 @@ impl Kernel for InnerProduct {
         let factors = self.factors();
         let turn = ringforge_cpu::Turn {
             image: self.turn.image.as_deref(),
-            plus: self.turn.plus.as_ref().map(|_| (further, &factors[..])),
+            plus: self.turn.plus.as_ref().map(|plus| (further, plus.sums, &factors[..])),
         };
         kernels.inner_product([values, own], &row, (keys, self.keys), self.terms.count(), turn, out);
         Ok(())
@@ -234,7 +256,10 @@ impl Kernel for InnerProduct {
         let (count, terms) =
             (self.terms.count(), if matches!(self.terms, Terms::Digits(_)) { "digits" } else { "terms" });
         let image = if self.turn.image.is_some() { ", image" } else { "" };
-        let plus = if self.turn.plus.is_some() { ", a term more" } else { "" };
+        let plus = match self.plus() {
+            (0, _) => String::new(),
+            (sums, constant) => format!(", {sums} terms more{}", if constant { ", a constant" } else { "" }),
+        };
         format!("{count} {terms}, {} sets{image}{plus}, {}", self.keys.sets, self.rows.describe())
     }
 }

@@ -8,7 +8,7 @@ use ringforge_math::poly::PolyType;
 use super::Value;
 use super::automorphism::places;
 use crate::kernels::convert::{Convert, RaisedRows};
-use crate::kernels::inner_product::{Terms, Turn};
+use crate::kernels::inner_product::{Plus, Terms, Turn};
 
 /// The digits of an element, each raised to a larger basis, as [`Value::raise`] computes them. Limbs that a digit has
 /// from the element are not copied.
@@ -21,6 +21,8 @@ pub struct Digits<'p> {
     to: PolyType,
     /// x → x^k, under which inner products take images of the digits.
     automorphism: Option<u64>,
+    /// Further terms of inner products.
+    plus: Option<(Value<'p>, Plus)>,
 }
 
 impl<'p> Value<'p> {
@@ -49,7 +51,7 @@ impl<'p> Value<'p> {
         let to = to.into().coefficients();
         let digits = |raised, limbs| {
             let rows = RaisedRows { limbs, group: 1 };
-            Digits { element: self, raised, rows, to: to.clone(), automorphism: None }
+            Digits { element: self, raised, rows, to: to.clone(), automorphism: None, plus: None }
         };
         let Some(content) = self.content(&[self]) else { return digits(self.nothing(), 1) };
         let (poly, own) = (content.coefficients(), content.basis().len());
@@ -73,11 +75,23 @@ impl<'p> Value<'p> {
             }
             Err(error) => self.pipeline.fail(error),
         };
-        Digits { element: self, raised, rows, to, automorphism: None }
+        Digits { element: self, raised, rows, to, automorphism: None, plus: None }
     }
 }
 
 impl<'p> Digits<'p> {
+    /// The digits of element `i`, for digits of the elements of a vector, from [`Value::each`].
+    #[must_use]
+    #[track_caller]
+    pub fn element(&self, i: usize) -> Self {
+        let part = |all: Value<'p>| {
+            let Some(one) = all.content(&[all]) else { return all.nothing() };
+            let limbs = one.basis().len();
+            all.together().limbs(i.saturating_mul(limbs)..(i.saturating_add(1)).saturating_mul(limbs))
+        };
+        Self { element: part(self.element), raised: part(self.raised), ..self.clone() }
+    }
+
     /// The images of the digits under the automorphism x → x^k of the ring, for digits that are evaluations. Nothing is
     /// copied: inner products read the evaluations in another order. They are also digits of the element's image, so
     /// several automorphisms of an element can share its digits.
@@ -86,39 +100,51 @@ impl<'p> Digits<'p> {
         Self { automorphism: Some(k), ..self }
     }
 
+    /// Adds multiples of other elements to inner products: of `other`, or of each element of the vector `other`, to one of
+    /// the first sums. The elements have the type of the raised one. Each limb is multiplied by one of the `factors`, and
+    /// the other limbs of the sum stay the same. If there are `constants`, one for each limb, they are added to all
+    /// evaluations of the first sum. The automorphism of the digits applies to the elements as well.
+    #[must_use]
+    #[track_caller]
+    pub fn plus(self, other: Value<'p>, factors: &[U256], constants: &[U256]) -> Self {
+        let element = self.element;
+        let (Some(one), Some(all)) = (element.content(&[element]), other.content(&[other])) else { return self };
+        let (limbs, sums) = (one.basis().len(), all.basis().len() / one.basis().len());
+        let fits = one.vector(sums).is_ok_and(|vector| vector == all);
+        if !fits || factors.len() != limbs || ![0, limbs].contains(&constants.len()) {
+            let why = format!(
+                "expected elements of {} and a number for each of {limbs} limbs, got {}, {} factors and {} constants",
+                one.described(),
+                all.described(),
+                factors.len(),
+                constants.len()
+            );
+            return Self { element: element.pipeline.fail(element.pipeline.refused(why)), ..self };
+        }
+        let plus = Plus { sums, factors: factors.to_vec(), constants: constants.to_vec() };
+        Self { plus: Some((other, plus)), ..self }
+    }
+
     /// Inner products of the digits with keys that are evaluations in the same order: Σ_j digit_j·key_(s,j) for each
     /// set s of keys. The layout of keys and result is that of [`Value::inner_product`].
     #[must_use]
     #[track_caller]
     pub fn inner_product(&self, keys: Value<'p>, sets: usize) -> Value<'p> {
-        self.times_keys(None, keys, sets)
-    }
-
-    /// Like [`Digits::inner_product`], but adds a multiple of another element to the first sum. This element has the
-    /// type of the raised one, and the automorphism of the digits applies to it as well. Each limb of it is multiplied by
-    /// one of the `numbers`. The other limbs of the sum stay the same.
-    #[must_use]
-    #[track_caller]
-    pub fn inner_product_plus(&self, other: Value<'p>, numbers: &[U256], keys: Value<'p>, sets: usize) -> Value<'p> {
-        let Some(content) = self.element.content(&[self.element, other]) else { return self.element.nothing() };
-        let limbs = content.basis().len();
-        if numbers.len() != limbs {
-            let why = format!("expected a number for each of {limbs} limbs, got {}", numbers.len());
-            return self.element.pipeline.fail(self.element.pipeline.refused(why));
-        }
-        self.times_keys(Some((other, numbers)), keys, sets)
-    }
-
-    #[track_caller]
-    fn times_keys(&self, plus: Option<(Value<'p>, &[U256])>, keys: Value<'p>, sets: usize) -> Value<'p> {
         let Some(content) = self.element.content(&[self.element]) else { return self.element.nothing() };
+        let refuse = |why: String| self.element.pipeline.fail(self.element.pipeline.refused(why));
         let image = match self.automorphism.map(|k| places(&content, k)).transpose() {
             Ok(image) => image.map(Arc::from),
-            Err(why) => return self.element.pipeline.fail(self.element.pipeline.refused(why)),
+            Err(why) => return refuse(why),
         };
-        let turn = Turn { image, plus: plus.map(|(_, numbers)| numbers.to_vec()) };
-        let further = plus.map_or(self.element, |(other, _)| other);
-        self.raised.times_keys([self.element, further], (&self.to, Terms::Digits(self.rows), turn), keys, sets)
+        let (further, plus) = match &self.plus {
+            Some((_, plus)) if plus.sums > sets => {
+                return refuse(format!("{} elements cannot be added to {sets} sums", plus.sums));
+            }
+            Some((other, plus)) => (*other, Some(plus.clone())),
+            None => (self.element, None),
+        };
+        let terms = (&self.to, Terms::Digits(self.rows), Turn { image, plus });
+        self.raised.times_keys([self.element, further], terms, keys, sets)
     }
 
     /// The digits as a vector, which is a copy.

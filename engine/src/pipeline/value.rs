@@ -304,6 +304,9 @@ impl<'p> Value<'p> {
     /// `sets` sets, one set after another. The result is a vector of `sets` elements. The leaf degree must be 1. All
     /// items may share the keys.
     ///
+    /// `poly` may be the type of a vector. Then each a_i is such a vector, whose elements are all multiplied by the same
+    /// keys. The result has first the sums of all sets for the first elements, then those for the second ones, and so on.
+    ///
     /// The same keys serve all levels of a modulus chain: a set may have more than k keys, over a ring with more
     /// limbs. The limbs of `poly` must be the first and the last of those limbs (for keys modulo Q·P: the remaining
     /// limbs of Q, then those of P).

@@ -65,9 +65,9 @@ fn main() -> Outcome<()> {
     time(&ckks, "rotate", || ckks.rotate(&a, 1, &turn))?;
     time(&ckks, "rotation-key", || ckks.galois_keys(&secret, &[1], false, &mut random))?;
     let network = |x: &Ciphertext| {
-        let hidden = ckks.rescale(&ckks.multiply_matrix(&w1, x, &turn)?)?;
+        let hidden = ckks.apply(&w1, x, &turn)?;
         let squared = ckks.rescale(&ckks.square(&hidden, &key)?)?;
-        ckks.rescale(&ckks.multiply_matrix(&w2, &squared, &turn)?)
+        ckks.apply(&w2, &squared, &turn)
     };
     let result = time(&ckks, "network", || network(&a))?;
 

@@ -309,7 +309,7 @@ impl Ckks {
     fn switching_key_from(&self, kind: ObjectKind, body: &[u8]) -> Result<SwitchingKey> {
         let half = self.level(self.parameters().top_level())?.half_of_key()?;
         let (seed, buffer) = self.expanded(kind, Operation::ExpandSwitchingKey, &half, body)?;
-        Ok(SwitchingKey { parameters: self.shared_parameters().clone(), seed, buffer })
+        Ok(SwitchingKey { parameters: self.shared_parameters().clone(), level: self.top_level(), seed, buffer })
     }
 
     /// Reads a seed and the first half of a key from `body`, and expands the second half from the seed on the device.

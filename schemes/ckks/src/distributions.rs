@@ -26,12 +26,12 @@ fn level(ckks: &Ckks) -> Result<&Level> {
 }
 
 /// Centred representatives of these residues modulo q, in (−q/2, q/2].
-fn centred(words: &[u64], q: u64) -> Vec<f64> {
+pub(crate) fn centred(words: &[u64], q: u64) -> Vec<f64> {
     words.iter().map(|&x| if x > q / 2 { -((q - x) as f64) } else { x as f64 }).collect()
 }
 
 /// Runs `steps` on a secret key and the named inputs; returns the centred coefficients of the result modulo q.
-fn coefficients(
+pub(crate) fn coefficients(
     ckks: &Ckks,
     q: u64,
     secret: &SecretKey,
@@ -65,7 +65,7 @@ fn secret_coefficients(ckks: &Ckks, secret: &SecretKey) -> Result<Vec<f64>> {
 }
 
 /// Returns a prime by its index in the basis: the primes of Q, then those of P.
-fn prime(ckks: &Ckks, limb: usize) -> u64 {
+pub(crate) fn prime(ckks: &Ckks, limb: usize) -> u64 {
     let parameters = ckks.parameters();
     parameters.q().iter().chain(parameters.p()).nth(limb).and_then(|q| q.value_u64()).unwrap_or(1)
 }
@@ -84,7 +84,7 @@ fn assert_share(found: usize, count: usize, wanted: f64) {
 /// Asserts that the samples `e` have the error distribution: mean and variance within six standard deviations and, for
 /// the Gaussian, also the fractions of small samples.
 #[track_caller]
-fn assert_errors(e: &[f64], errors: Errors) {
+pub(crate) fn assert_errors(e: &[f64], errors: Errors) {
     let (count, variance) = (e.len() as f64, VARIANCES[usize::from(errors == Errors::Binomial)]);
     let mean = e.iter().sum::<f64>() / count;
     assert!(mean.abs() < 6.0 * (variance / count).sqrt(), "mean {mean}");
@@ -134,7 +134,7 @@ fn switching_keys_have_errors() -> Result<()> {
         let (limbs, digits) = (4, ckks.parameters().digits());
         let last = limbs - 1..limbs;
         for switch in [Switch::Square, Switch::Automorphism(5)] {
-            let key = ckks.switching_key(&secret, switch, &mut random)?;
+            let key = ckks.switching_key(&secret, switch, ckks.top_level(), &mut random)?;
             for j in 0..digits {
                 let e = coefficients(&ckks, prime(&ckks, limbs - 1), &secret, &[("key", &key.buffer)], |p| {
                     let keys = p.elements("key", &level.keys);

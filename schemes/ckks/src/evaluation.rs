@@ -41,13 +41,24 @@ impl Ckks {
         scale: f64,
         key: &RelinearisationKey,
     ) -> Result<Ciphertext> {
+        self.evaluate_with(polynomial, a, [self.parameters().scale(), scale], key)
+    }
+
+    /// Evaluates a polynomial, with powers and sums of about the first scale, to a result of the second scale.
+    pub(crate) fn evaluate_with(
+        &self,
+        polynomial: &Polynomial,
+        a: &Ciphertext,
+        [own, scale]: [f64; 2],
+        key: &RelinearisationKey,
+    ) -> Result<Ciphertext> {
         self.own(&a.0.parameters, "the ciphertext")?;
         self.own(&key.0.parameters, "the relinearisation key")?;
         let (level, batch) = (a.level(), a.batch());
         let wanted = level as i64 - polynomial.levels() as i64;
         let to_level = usize::try_from(wanted).map_err(|_| Error::NoLevel { from: level, wanted })?;
         self.parameters().check_scale(scale, to_level)?;
-        let operation = Operation::Evaluate { polynomial: polynomial.clone(), scales: [a.scale(), scale] };
+        let operation = Operation::Evaluate { polynomial: polynomial.clone(), scales: [a.scale(), own, scale] };
         let program = self.program(operation, level, batch)?;
         self.ciphertext(to_level, scale, batch, |to| {
             let call = program.on(self.stream()?, batch).input("a", &a.0.buffer).output("to", to);
@@ -56,21 +67,21 @@ impl Ckks {
         })
     }
 
-    /// Adds the steps of [`Ckks::evaluate_to`] to a pipeline, for an input `a` and a result of these scales.
+    /// Adds the steps of [`Ckks::evaluate_with`] to a pipeline.
     pub(crate) fn evaluated<'p>(
         &self,
         p: &'p Pipeline,
         polynomial: &Polynomial,
         a: Term<'p>,
-        scale: f64,
+        [own, scale]: [f64; 2],
         key: &dyn Fn() -> Value<'p>,
     ) -> Result<Value<'p>> {
-        let mut evaluation = Evaluation { ckks: self, p, key, basis: polynomial.basis, powers: BTreeMap::new() };
+        let mut evaluation =
+            Evaluation { ckks: self, p, key, own, basis: polynomial.basis, powers: [].into(), lowered: [].into() };
         // x/half is x at another scale; the numbers of the interval are then between middle − 1 and middle + 1
         let (half, [from, to]) = (polynomial.half(), polynomial.interval);
         let middle = f64::midpoint(from, to) / half;
         let x = Term { scale: a.scale * half, ..a };
-        let own = self.parameters().scale();
         let first = if polynomial.is_shortened() {
             let above = self.scale_above(x.level, own)?;
             let sum = evaluation.shifted(x, above, -middle)?;
@@ -83,8 +94,13 @@ impl Ckks {
             Term { value: evaluation.pair(sum, x.level)?, ..x }
         };
         evaluation.powers.insert(1, first);
-        let last = a.level + 1 - polynomial.levels();
-        evaluation.sum(&polynomial.plan(), last, self.scale_above(last, scale)?)
+        // the levels at which the sum and its doublings are rescaled, and their scales after that
+        let (doublings, last) = (polynomial.doublings, a.level + 1 - polynomial.levels());
+        let above = |scale, level| self.scale_above(level, scale).map(f64::sqrt);
+        let (level, scale) = (last + doublings, (last..last + doublings).try_fold(scale, above)?);
+        let value = evaluation.sum(&polynomial.plan(), level, self.scale_above(level, scale)?)?;
+        let sum = Term { value, level: level - 1, scale };
+        Ok((0..doublings).try_fold(sum, |term, _| evaluation.doubled(term))?.value)
     }
 
     /// The scale at a level that becomes `scale` by rescaling to the next lower level.
@@ -114,6 +130,7 @@ pub(crate) struct Term<'p> {
 struct Sum<'p> {
     pair: Option<Value<'p>>,
     square: Option<Value<'p>>,
+    /// An integer, in all slots.
     constant: f64,
 }
 
@@ -134,9 +151,13 @@ struct Evaluation<'c, 'p> {
     p: &'p Pipeline,
     /// Adds the relinearisation key as an input, if it was not added before.
     key: &'c dyn Fn() -> Value<'p>,
+    /// The scale that basis polynomials have, nearly.
+    own: f64,
     basis: Basis,
     /// The basis polynomials of the input that were made so far, by degree.
     powers: BTreeMap<usize, Term<'p>>,
+    /// The same at lower levels, by degree and level.
+    lowered: BTreeMap<(usize, usize), Value<'p>>,
 }
 
 impl<'p> Evaluation<'_, 'p> {
@@ -147,37 +168,62 @@ impl<'p> Evaluation<'_, 'p> {
         }
         let [a, b] = factors(degree);
         let (x, y) = (self.power(a)?, self.power(b)?);
-        let (level, scale) = (x.level.min(y.level), x.scale * y.scale);
-        self.ckks.parameters().check_scale(scale, level)?;
-        let [left, right] = [self.dropped(x, level)?, self.dropped(y, level)?];
-        let mut sum = Sum::default();
-        if self.basis == Basis::Chebyshev {
-            // 2·T_a·T_b − T_(a − b)
-            sum.add_product(left + left, right);
-            match a == b {
-                true => sum.constant = self.number(-1.0, level, scale)?,
-                false => {
-                    let first = self.power(1)?;
-                    sum.add(self.multiple(first, -1.0, level, scale)?);
-                }
-            }
+        let power = if a == b && self.basis == Basis::Chebyshev {
+            self.doubled(x)?
         } else {
-            sum.add_product(left, right);
-        }
-        let (below, rescaled) = self.ckks.below(level, scale)?;
-        let power = self.raised(Term { value: self.rescaled(sum, level)?, level: below, scale: rescaled })?;
+            let (level, scale) = (x.level.min(y.level), x.scale * y.scale);
+            let [left, right] = [self.power_at(a, level)?, self.power_at(b, level)?];
+            let mut sum = Sum::default();
+            if self.basis == Basis::Chebyshev {
+                // 2·T_a·T_b − T_(a − b), with b = a − 1
+                let first = self.power(1)?;
+                sum.add_product(left + left, right);
+                sum.add(self.multiple(first, -1.0, level, scale)?);
+            } else {
+                sum.add_product(left, right);
+            }
+            self.product(sum, level, scale)?
+        };
+        let power = self.raised(power)?;
         self.powers.insert(degree, power);
         Ok(power)
+    }
+
+    /// The basis polynomial of this degree at a level, which is at most its own.
+    fn power_at(&mut self, degree: usize, level: usize) -> Result<Value<'p>> {
+        let power = self.power(degree)?;
+        if power.level == level {
+            return Ok(power.value);
+        }
+        let limbs = self.ckks.level(level)?.plaintext_type().basis().len();
+        let lower = || power.value.each().limbs(0..limbs).together();
+        Ok(*self.lowered.entry((degree, level)).or_insert_with(lower))
+    }
+
+    /// 2x² − 1, one level lower.
+    fn doubled(&self, x: Term<'p>) -> Result<Term<'p>> {
+        let (level, scale) = (x.level, x.scale * x.scale);
+        self.ckks.parameters().check_scale(scale, level)?;
+        let (below, rescaled) = self.ckks.below(level, scale)?;
+        let ([pair, square], minus) = (x.value.tensor(x.value), self.number(-1.0, level, scale)?);
+        let value = self.ckks.level(level)?.relinearised_rescaled([pair, square + square], (self.key)(), 2, minus);
+        Ok(Term { value, level: below, scale: rescaled })
+    }
+
+    /// The rescaled sum, for a sum of this level and scale.
+    fn product(&self, sum: Sum<'p>, level: usize, scale: f64) -> Result<Term<'p>> {
+        self.ckks.parameters().check_scale(scale, level)?;
+        let (below, rescaled) = self.ckks.below(level, scale)?;
+        Ok(Term { value: self.rescaled(sum, level)?, level: below, scale: rescaled })
     }
 
     /// The rescaled sum of a node. Before that, its terms have this level and scale.
     fn sum(&mut self, node: &Node, level: usize, scale: f64) -> Result<Value<'p>> {
         let mut sum = Sum::default();
         for (factor, giant) in &node.products {
-            let giant = self.power(*giant)?;
-            let above = self.ckks.scale_above(level + 1, scale / giant.scale)?;
+            let above = self.ckks.scale_above(level + 1, scale / self.power(*giant)?.scale)?;
             let factor = self.sum(factor, level + 1, above)?;
-            sum.add_product(factor, self.dropped(giant, level)?);
+            sum.add_product(factor, self.power_at(*giant, level)?);
         }
         for &(degree, coefficient) in &node.terms {
             if degree == 0 {
@@ -194,9 +240,9 @@ impl<'p> Evaluation<'_, 'p> {
         self.rescaled(sum, level)
     }
 
-    /// The term at a scale that is close to that of the parameters and does not exceed it.
+    /// The term at a scale that is close to that of basis polynomials and does not exceed it.
     fn raised(&self, term: Term<'p>) -> Result<Term<'p>> {
-        let factor = (self.ckks.parameters().scale() / term.scale).floor();
+        let factor = (self.own / term.scale).floor();
         if factor < 2.0 {
             return Ok(term);
         }
@@ -220,28 +266,18 @@ impl<'p> Evaluation<'_, 'p> {
         let integer = self.number(factor, level, scale / term.scale)?;
         let moduli = Reduction::of(self.ckks.level(level)?.plaintext_type().basis());
         let numbers: Vec<U256> = moduli.into_iter().map(|modulus| U256::from(modulus.residue_of(integer))).collect();
-        Ok(self.dropped(term, level)?.each().scale(&numbers).together())
-    }
-
-    /// A term at a lower level.
-    fn dropped(&self, term: Term<'p>, level: usize) -> Result<Value<'p>> {
-        if term.level == level {
-            return Ok(term.value);
-        }
-        let limbs = self.ckks.level(level)?.plaintext_type().basis().len();
-        Ok(term.value.each().limbs(0..limbs).together())
+        Ok(term.value.each().limbs(0..numbers.len()).scale(&numbers).together())
     }
 
     fn rescaled(&self, sum: Sum<'p>, level: usize) -> Result<Value<'p>> {
-        let (steps, square) = (self.ckks.level(level)?, sum.square);
-        let pair = self.pair(sum, level)?;
-        Ok(match square {
-            Some(square) => steps.relinearised_rescaled(self.p, pair, square, (self.key)()),
-            None => steps.rescaled(pair),
+        let steps = self.ckks.level(level)?;
+        Ok(match (sum.pair, sum.square) {
+            (Some(pair), Some(square)) => steps.relinearised_rescaled([pair, square], (self.key)(), 1, sum.constant),
+            _ => steps.rescaled(self.pair(sum, level)?),
         })
     }
 
-    /// The pair of a sum, with the constant added.
+    /// The pair of a sum without products, with the constant added.
     fn pair(&self, sum: Sum<'p>, level: usize) -> Result<Value<'p>> {
         let steps = self.ckks.level(level)?;
         let pair = sum.pair.ok_or(Error::Polynomial { why: "a sum has no terms".into() })?;

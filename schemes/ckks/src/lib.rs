@@ -41,7 +41,9 @@
 //! | `memory.rs` | Prediction of device memory. |
 //! | `polynomial.rs` | Polynomials with real coefficients, and the order of products in which they are evaluated. |
 //! | `evaluation.rs` | Evaluation of polynomials on ciphertexts. |
-//! | `linear.rs` | Products with plaintext matrices, and sums over slots. |
+//! | `linear.rs` | Linear maps of slots. |
+//! | `sums.rs` | Sums over slots. |
+//! | `bootstrapping.rs` | Bootstrapping; its linear maps, polynomial and raising. |
 //! | `types.rs` | Plaintexts, ciphertexts and keys on the device. |
 //! | `bytes.rs` | Serialisation of ciphertexts and keys. |
 //! | `randomness.rs` | Source of randomness. |
@@ -54,6 +56,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod bootstrapping;
 mod bytes;
 #[cfg(test)]
 mod distributions;
@@ -75,11 +78,13 @@ mod randomness;
 mod roots;
 mod scheme;
 mod steps;
+mod sums;
 mod types;
 
+pub use bootstrapping::{BootstrapKeys, BootstrapPlan, Bootstrapper};
 pub use error::{Error, Result};
 pub use flooding::Flooding;
-pub use linear::Matrix;
+pub use linear::LinearMap;
 pub use memory::Memory;
 pub use num_complex::Complex64;
 pub use params::{Errors, Parameters};

@@ -52,20 +52,28 @@ impl Ckks {
         let keys = secret + ciphertext + parameters.switching_key_bytes().saturating_mul(1 + turns.len());
 
         let products = [true, false].map(|rescaled| Operation::Multiply { square: false, rescaled });
-        let mut on_batches =
-            vec![Operation::Encode, Operation::Encrypt, Operation::Decrypt(Vec::new()), Operation::Rescale];
+        let mut on_batches = vec![
+            Operation::Encode { extended: false },
+            Operation::Encrypt,
+            Operation::Decrypt(Vec::new()),
+            Operation::Rescale,
+        ];
         on_batches.extend(products);
-        let mut on_keys = vec![Operation::SecretKey, Operation::PublicKey, Operation::SwitchingKey(Switch::Square)];
-        on_keys.extend(turns.iter().map(|&k| Operation::SwitchingKey(Switch::Automorphism(k))));
+        let source = Operation::SourceOfSwitch;
+        let mut on_keys = vec![Operation::SecretKey, Operation::PublicKey, source(Switch::Square)];
+        on_keys.extend(turns.iter().map(|&k| source(Switch::Automorphism(k))));
+        on_keys.push(Operation::SwitchingKey);
         if !turns.is_empty() {
-            on_batches.push(Operation::Automorphisms(turns.into_iter().collect()));
+            on_batches.push(Operation::Automorphisms(turns.into_iter().map(|k| (k, top)).collect()));
         }
         let (mut tables, mut temporaries) = (BTreeMap::new(), 0);
         for (operations, batch) in [(on_keys, 1), (on_batches, batch)] {
             let planner = self.engine().planner().clone().for_batch(self.planned_items(batch));
             for operation in operations {
                 let plan = self.plan(&operation, top, &planner)?;
-                temporaries = temporaries.max(plan.temporary_bytes(batch));
+                // a switching key is made from a secret in a buffer of its own
+                let source = plan.arg("from").map_or(0, |arg| arg.bytes);
+                temporaries = temporaries.max(plan.temporary_bytes(batch) + source);
                 plan.tables().for_each(|table| count(table, &mut tables));
             }
         }

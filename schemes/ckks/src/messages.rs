@@ -33,23 +33,36 @@ impl Ckks {
     /// scale does not fit the level; [`Error::NoLevel`] if the level does not exist; [`Error::Engine`] if the engine
     /// fails.
     pub fn encode_at<T: AsRef<[Complex64]>>(&self, items: &[T], level: usize, scale: f64) -> Result<Plaintext> {
-        let (slots, batch) = (self.parameters().slots(), items.len());
-        self.check_lengths(items)?;
+        let batch = items.len();
         self.parameters().check_scale(scale, level)?;
+        let mut plaintext = self.stream()?.secret_buffer(batch * self.level(level)?.plaintext_type().bytes())?;
+        self.encode_into(items, level, scale, Operation::Encode { extended: false }, &mut plaintext)?;
+        Ok(Plaintext(self.items(plaintext, level, scale, batch)))
+    }
+
+    /// Runs a program that encodes, and checks its statuses.
+    pub(crate) fn encode_into<T: AsRef<[Complex64]>>(
+        &self,
+        items: &[T],
+        level: usize,
+        scale: f64,
+        operation: Operation,
+        to: &mut Buffer,
+    ) -> Result<()> {
+        self.check_lengths(items)?;
+        let (slots, batch) = (self.parameters().slots(), items.len());
         let mut numbers = Zeroizing::new(vec![0.0; 2 * slots * batch]);
         for (to, item) in numbers.chunks_exact_mut(2 * slots).zip(items) {
             let item: &[f64] = bytemuck::cast_slice(item.as_ref());
             to[..item.len()].copy_from_slice(item);
         }
-        let program = self.program(Operation::Encode, level, batch)?;
-        let stream = self.stream()?;
+        let (program, stream) = (self.program(operation, level, batch)?, self.stream()?);
         let (numbers, scales) = (stream.upload_secret(&numbers)?, stream.upload(&[scale])?);
-        let mut plaintext = stream.secret_buffer(batch * self.level(level)?.plaintext_type().bytes())?;
         let mut statuses = self.engine().device().buffer(batch * size_of::<u32>())?;
         let call = program.on(stream, batch).input("numbers", &numbers).input("scale", &scales);
-        call.output("plaintext", &mut plaintext).output("statuses", &mut statuses).run()?;
+        call.output("plaintext", to).output("statuses", &mut statuses).run()?;
         match stream.download::<u32>(&statuses)?.iter().all(|&status| status == OK) {
-            true => Ok(Plaintext(self.items(plaintext, level, scale, batch))),
+            true => Ok(()),
             false => Err(Error::Number),
         }
     }

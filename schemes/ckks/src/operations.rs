@@ -254,7 +254,7 @@ impl Ckks {
             return Ok(Vec::new());
         }
         let (level, scale, batch) = (a.level(), a.scale(), a.batch());
-        let powers = turns.iter().map(|(k, _)| *k).collect();
+        let powers = turns.iter().map(|(k, key)| (*k, key.level)).collect();
         let program = self.program(Operation::Automorphisms(powers), level, batch)?;
         let size = batch * self.parameters().ciphertext_bytes(level);
         let mut to = turns.iter().map(|_| self.engine().device().buffer(size)).collect::<Result<Vec<_>, _>>()?;
@@ -323,7 +323,7 @@ impl Ckks {
 
     /// Returns level and scale after rescaling. Returns [`Error::LowScale`] if the new scale is below the rounding
     /// error, and [`Error::Scale`] if it does not fit the new level.
-    fn rescaled(&self, level: usize, scale: f64) -> Result<(usize, f64)> {
+    pub(crate) fn rescaled(&self, level: usize, scale: f64) -> Result<(usize, f64)> {
         let (level, scale) = self.below(level, scale)?;
         let least = self.parameters().rounding_error();
         if scale < least {
@@ -334,7 +334,7 @@ impl Ckks {
     }
 
     /// Returns the scale of a product, or [`Error::Scale`] if it does not fit the level.
-    fn product_scale(&self, a: &Items, b: &Items) -> Result<f64> {
+    pub(crate) fn product_scale(&self, a: &Items, b: &Items) -> Result<f64> {
         let scale = a.scale * b.scale;
         self.parameters().check_scale(scale, a.level)?;
         Ok(scale)

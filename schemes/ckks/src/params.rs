@@ -70,7 +70,7 @@ impl Parameters {
     pub fn new(log_n: u32, q_bits: &[u32], p_bits: &[u32]) -> Result<Self> {
         let parameters = Self::insecure(log_n, q_bits, p_bits)?;
         let bits = parameters.bits();
-        let most = MOST_BITS.iter().find(|(log, _)| *log == log_n).map_or(0, |(_, most)| *most);
+        let most = most_bits(log_n);
         if bits > most { Err(Error::Insecure { log_n, bits, most }) } else { Ok(parameters) }
     }
 
@@ -165,6 +165,11 @@ impl Parameters {
         (bits(&self.q) + bits(&self.p)).ceil() as u32
     }
 
+    /// Whether log2(Q·P) is within the bound of 128-bit security.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.bits() <= most_bits(self.log_n)
+    }
+
     /// log2 of the ciphertext modulus at a level.
     pub(crate) fn bits_left(&self, level: usize) -> f64 {
         bits(&self.q[..self.limbs(level)])
@@ -237,6 +242,11 @@ impl Parameters {
     pub(crate) fn word(&self) -> usize {
         if self.q.iter().chain(&self.p).all(|q| q.bits() <= 32) { 4 } else { 8 }
     }
+}
+
+/// The largest log2(Q·P) for 128-bit security; 0 if there is none for this degree.
+fn most_bits(log_n: u32) -> u32 {
+    MOST_BITS.iter().find(|(log, _)| *log == log_n).map_or(0, |(_, most)| *most)
 }
 
 /// log2 of the product of these moduli.

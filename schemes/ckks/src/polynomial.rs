@@ -25,6 +25,8 @@ pub struct Polynomial {
     pub(crate) coefficients: Vec<f64>,
     /// The interval that the basis polynomials map to [−1, 1].
     pub(crate) interval: [f64; 2],
+    /// How many times T_2(y) = 2y² − 1 is applied to the sum.
+    pub(crate) doublings: usize,
 }
 
 /// The basis polynomials of which a polynomial is a sum.
@@ -80,23 +82,28 @@ impl Polynomial {
             return Err(Error::Polynomial { why: format!("its interval must have a finite length, not {a} to {b}") });
         }
         let last = coefficients.iter().rposition(|&c| c != 0.0).unwrap_or(0);
-        Ok(Self { basis, coefficients: coefficients[..=last].to_vec(), interval: [a, b] })
+        Ok(Self { basis, coefficients: coefficients[..=last].to_vec(), interval: [a, b], doublings: 0 })
+    }
+
+    /// The composition with T_2(y) = 2y² − 1, this many times: cos x becomes cos(2^`times`·x).
+    pub(crate) fn doubled(self, times: usize) -> Self {
+        Self { doublings: self.doublings + times, ..self }
     }
 
     /// The degree; 0 for the polynomial 0.
     #[must_use]
     pub fn degree(&self) -> usize {
-        self.coefficients.len() - 1
+        (self.coefficients.len() - 1) << self.doublings
     }
 
     /// The levels that an evaluation takes: ⌈log2(degree + 1)⌉, and at least 1. Chebyshev polynomials on an interval
     /// that is longer than 2 take one more, which brings the numbers to [−1, 1].
     #[must_use]
     pub fn levels(&self) -> usize {
-        self.depth() + usize::from(self.is_shortened())
+        self.depth() + usize::from(self.is_shortened()) + self.doublings
     }
 
-    /// The levels after the numbers were brought to [−1, 1].
+    /// The levels of the sum, after the numbers were brought to [−1, 1].
     pub(crate) fn depth(&self) -> usize {
         log2(self.coefficients.len()).max(1)
     }
@@ -118,7 +125,7 @@ impl Polynomial {
     pub fn value(&self, x: f64) -> f64 {
         let [a, b] = self.interval;
         let (c0, others) = self.coefficients.split_first().map_or((0.0, &[][..]), |(c0, others)| (*c0, others));
-        match self.basis {
+        let sum = match self.basis {
             Basis::Monomials => self.coefficients.iter().rev().fold(0.0, |sum, c| sum * x + c),
             // Clenshaw's algorithm
             Basis::Chebyshev => {
@@ -126,7 +133,8 @@ impl Polynomial {
                 let [b1, b2] = others.iter().rev().fold([0.0; 2], |[b1, b2], c| [c + 2.0 * u * b1 - b2, b1]);
                 c0 + u * b1 - b2
             }
-        }
+        };
+        (0..self.doublings).fold(sum, |y, _| 2.0 * y * y - 1.0)
     }
 
     /// The evaluation with the fewest products at least depth.

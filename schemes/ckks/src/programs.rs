@@ -1,14 +1,18 @@
 //! The programs of the scheme. Each operation at a level is a pipeline, which is planned and compiled on first use.
 
 use core::cell::{Cell, OnceCell};
+use std::collections::BTreeMap;
 
 use ringforge::{Pipeline, Plan, Planner, Program, Value};
 
+use crate::bootstrapping::Raising;
 use crate::error::{Error, Result};
 use crate::evaluation::Term;
+use crate::linear::Steps;
 use crate::polynomial::Polynomial;
 use crate::scheme::Ckks;
 use crate::steps::Switch;
+use crate::types::conjugation;
 
 /// Operation of the scheme that has its own program at each level.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,9 +22,13 @@ pub(crate) enum Operation {
     SecretEvaluations,
     PublicKey,
     ExpandPublicKey,
-    SwitchingKey(Switch),
+    SourceOfSwitch(Switch),
+    SwitchingKey,
     ExpandSwitchingKey,
-    Encode,
+    /// Encoding modulo Q or, if extended, modulo Q·P.
+    Encode {
+        extended: bool,
+    },
     /// The transform of encoded coefficients.
     Transform,
     Constant,
@@ -48,24 +56,40 @@ pub(crate) enum Operation {
         rescaled: bool,
     },
     Rescale,
-    /// A polynomial of a ciphertext, with the scales of the input and of the result.
+    /// A polynomial of a ciphertext, with the scales of the input, of powers and of the result.
     Evaluate {
         polynomial: Polynomial,
-        scales: [f64; 2],
+        scales: [f64; 3],
     },
     Drop {
         to: usize,
     },
-    Automorphisms(Vec<u64>),
+    /// Automorphisms x → x^k, and the levels of their keys.
+    Automorphisms(Vec<(u64, usize)>),
+    /// A linear map, with the automorphisms of its steps, and the levels of their keys.
+    Linear(Steps<u64>, BTreeMap<u64, usize>),
+    /// The keys of [`Operation::Raise`].
+    RaisingKeys,
+    /// From level 0 to the top level.
+    Raise,
+    /// The real parts of slots and, unless they are real, the imaginary parts: twice as many ciphertexts. With the level of
+    /// the key for conjugation.
+    Split {
+        real: bool,
+        key: usize,
+    },
+    /// Ciphertexts with such real and imaginary parts.
+    Unite,
 }
 
 impl Operation {
     /// Returns the level of the result, given that of the operands.
     fn level_after(&self, level: usize) -> usize {
         match self {
-            Self::Rescale | Self::Multiply { rescaled: true, .. } => level.saturating_sub(1),
+            Self::Rescale | Self::Linear(..) | Self::Multiply { rescaled: true, .. } => level.saturating_sub(1),
             Self::Evaluate { polynomial, .. } => level.saturating_sub(polynomial.levels()),
             Self::Drop { to } => *to,
+            Self::Raise => usize::MAX,
             _ => level,
         }
     }
@@ -119,7 +143,7 @@ impl Ckks {
     }
 
     fn build(&self, operation: &Operation, level: usize, p: &Pipeline) -> Result<()> {
-        let (steps, below) = (self.level(level)?, self.level(operation.level_after(level))?);
+        let (steps, below) = (self.level(level)?, self.level(operation.level_after(level).min(self.top_level()))?);
         let errors = self.parameters().errors().distribution();
         let parts = |name: &str| {
             let ciphertext = steps.ciphertext(p, name);
@@ -132,10 +156,13 @@ impl Ckks {
             Operation::SecretEvaluations => steps.secret_evaluations(p),
             Operation::PublicKey => steps.public_key(p, errors),
             Operation::ExpandPublicKey => steps.expand_public_key(p),
-            Operation::SwitchingKey(switch) => steps.make_switching_key(p, switch, errors)?,
+            Operation::SourceOfSwitch(switch) => steps.source_of_switch(p, switch),
+            Operation::SwitchingKey => steps.make_switching_key(p, errors)?,
             Operation::ExpandSwitchingKey => steps.expand_switching_key(p)?,
-            Operation::Encode => {
-                let [plaintext, statuses] = steps.encode(p, steps.numbers(p, "numbers"), steps.scale(p, "scale"));
+            Operation::Encode { extended } => {
+                let ring = if extended { &steps.qp } else { steps.plaintext_type() };
+                let [plaintext, statuses] =
+                    steps.encode_to(p, steps.numbers(p, "numbers"), steps.scale(p, "scale"), ring);
                 p.output("plaintext", plaintext);
                 p.output("statuses", statuses);
             }
@@ -174,17 +201,17 @@ impl Ckks {
                 let (a, key) = (steps.ciphertext(p, "a"), steps.switching_key(p, "key"));
                 let b = if square { a } else { steps.ciphertext(p, "b") };
                 let product = match rescaled {
-                    true => steps.multiply_rescaled(p, a, b, key),
+                    true => steps.multiply_rescaled(a, b, key),
                     false => steps.multiply(a, b, key),
                 };
                 p.output("to", product);
             }
             Operation::Negate => p.output("to", -p.elements("a", steps.ciphertext_type())),
             Operation::Rescale => p.output("to", steps.rescaled(steps.ciphertext(p, "a"))),
-            Operation::Evaluate { ref polynomial, scales: [scale, to] } => {
+            Operation::Evaluate { ref polynomial, scales: [scale, own, to] } => {
                 let (value, key) = (steps.ciphertext(p, "a"), OnceCell::new());
                 let key = || *key.get_or_init(|| steps.switching_key(p, "key"));
-                p.output("to", self.evaluated(p, polynomial, Term { value, level, scale }, to, &key)?);
+                p.output("to", self.evaluated(p, polynomial, Term { value, level, scale }, [own, to], &key)?);
             }
             Operation::Drop { .. } => {
                 let limbs = below.plaintext_type().basis().len();
@@ -193,10 +220,31 @@ impl Ckks {
             Operation::Automorphisms(ref powers) => {
                 let [c0, c1] = parts("a");
                 let digits = steps.raised(c1);
-                for (i, &k) in powers.iter().enumerate() {
-                    let key = steps.switching_key(p, &numbered("key", i));
+                for (i, &(k, level)) in powers.iter().enumerate() {
+                    let key = self.level(level)?.switching_key_of_level(p, &numbered("key", i))?;
                     p.output(&numbered("to", i), steps.automorphism(k, c0, &digits, key));
                 }
+            }
+            Operation::Linear(ref automorphisms, ref levels) => {
+                let key = |(&k, &level): (&u64, &usize)| {
+                    Ok((k, self.level(level)?.switching_key_of_level(p, &numbered("key", k as usize))?))
+                };
+                let keys = levels.iter().map(key).collect::<Result<_>>()?;
+                let diagonals = p.shared("diagonals", steps.diagonals_type(automorphisms)?.bytes());
+                let diagonals = diagonals.holding(steps.diagonals_type(automorphisms)?);
+                p.output("to", steps.linear(p, steps.ciphertext(p, "a"), automorphisms, diagonals, &keys)?);
+            }
+            Operation::RaisingKeys => Raising::new(self)?.make_keys(p, errors)?,
+            Operation::Raise => p.output("to", Raising::new(self)?.raised(p, steps.ciphertext(p, "a"))?),
+            Operation::Split { real, key } => {
+                let key = self.level(key)?.switching_key_of_level(p, "key")?;
+                let i = (!real).then(|| steps.plaintext(p, "i", true));
+                let conjugation = conjugation(self.parameters());
+                p.output("to", steps.split(p, steps.ciphertext(p, "a"), (conjugation, key), i)?);
+            }
+            Operation::Unite => {
+                let both = p.elements("a", steps.plaintext_type().vector(4)?);
+                p.output("to", steps.united(p, both, steps.plaintext(p, "i", true)));
             }
         }
         Ok(())

@@ -24,7 +24,7 @@ use crate::params::{Parameters, bits};
 /// let p = ckks.engine().pipeline("a² b");
 /// let key = top.switching_key(&p, "relinearisation");
 /// let [a, b] = ["a", "b"].map(|name| top.ciphertext(&p, name));
-/// let square = top.multiply_rescaled(&p, a, a, key);
+/// let square = top.multiply_rescaled(a, a, key);
 /// let b = top.rescaled(b);
 /// p.output("product", below.multiply(square, b, key));
 /// let program = ckks.engine().compile(p)?;
@@ -38,14 +38,14 @@ pub struct Level {
     /// Vector of two elements modulo Q: a ciphertext.
     pair: PolyType,
     /// Elements modulo Q·P; the limbs of P are last.
-    qp: PolyType,
+    pub(crate) qp: PolyType,
     /// Elements modulo Q·P of the top level. A switching key is a vector of such elements, of type `keys`.
-    key: PolyType,
+    pub(crate) key: PolyType,
     pub(crate) keys: PolyType,
     /// Number of primes of P, which is also the number of primes per key-switching digit.
-    special: usize,
+    pub(crate) special: usize,
     digits: usize,
-    drop: usize,
+    pub(crate) drop: usize,
     embedding: Arc<Embedding>,
     /// Coefficients modulo the first primes of Q, from which integers are composed.
     composed: PolyType,
@@ -146,11 +146,22 @@ impl Level {
     /// bits on every device. Also returns statuses: 1 for an item whose coefficients are all below 2^120 and below half
     /// of the modulus in absolute value. The plaintext of another item is wrong.
     pub fn encode<'p>(&self, p: &'p Pipeline, numbers: Value<'p>, scale: Value<'p>) -> [Value<'p>; 2] {
+        self.encode_to(p, numbers, scale, &self.q)
+    }
+
+    /// Encodes like [`Level::encode`], but modulo the primes of `ring`.
+    pub(crate) fn encode_to<'p>(
+        &self,
+        p: &'p Pipeline,
+        numbers: Value<'p>,
+        scale: Value<'p>,
+        ring: &PolyType,
+    ) -> [Value<'p>; 2] {
         let [tiles, statuses] = p.step(self.embedding.slots_to_tiles(), &[numbers]);
         let rounding = self.embedding.tiles_to_integers(self.most_coefficient().min(MOST));
         let [integers, statuses] = p.step(rounding, &[tiles, scale, statuses]);
-        let [residues] = p.step(self.embedding.integers_to_residues(&self.q), &[integers]);
-        [residues.holding(self.q.coefficients()).forward(), statuses]
+        let [residues] = p.step(self.embedding.integers_to_residues(ring), &[integers]);
+        [residues.holding(ring.coefficients()).forward(), statuses]
     }
 
     /// A plaintext with one number in all slots, from its `residues`: one 64-bit word per prime of Q.
@@ -161,9 +172,14 @@ impl Level {
 
     /// A plaintext with this integer in all slots.
     pub(crate) fn integer<'p>(&self, p: &'p Pipeline, integer: f64) -> Value<'p> {
-        let residues = Reduction::of(self.q.basis()).into_iter().map(|modulus| modulus.residue_of(integer));
-        let [plaintext] = p.step(self.embedding.constant(&self.q, Some(residues.collect())), &[]);
-        plaintext.holding(&self.q)
+        self.integer_in(p, integer, &self.q)
+    }
+
+    /// The same, modulo the primes of `ring`.
+    pub(crate) fn integer_in<'p>(&self, p: &'p Pipeline, integer: f64, ring: &PolyType) -> Value<'p> {
+        let residues = Reduction::of(ring.basis()).into_iter().map(|modulus| modulus.residue_of(integer));
+        let [plaintext] = p.step(self.embedding.constant(ring, Some(residues.collect())), &[]);
+        plaintext.holding(ring)
     }
 
     /// Decodes a plaintext, given as coefficients, at a [scale](Level::scale) to the numbers in its slots. The bits are
@@ -186,7 +202,22 @@ impl Level {
         (bits(self.q.basis()) - 1.0).exp2()
     }
 
-    /// Adds an input `name` of a switching key, shared by all items.
+    /// Type of switching keys for this level and lower ones only.
+    pub(crate) fn keys_of_level(&self) -> Result<PolyType> {
+        Ok(self.qp.vector(2 * self.digits_of_level())?)
+    }
+
+    fn digits_of_level(&self) -> usize {
+        self.q.basis().len().div_ceil(self.special)
+    }
+
+    /// Adds an input `name` of such a switching key, shared by all items.
+    pub(crate) fn switching_key_of_level<'p>(&self, p: &'p Pipeline, name: &str) -> Result<Value<'p>> {
+        let keys = self.keys_of_level()?;
+        Ok(p.shared(name, keys.bytes()).holding(keys))
+    }
+
+    /// Adds an input `name` of a switching key for all levels, shared by all items.
     pub fn switching_key<'p>(&self, p: &'p Pipeline, name: &str) -> Value<'p> {
         p.shared(name, self.keys.bytes()).holding(&self.keys)
     }
@@ -210,24 +241,29 @@ impl Level {
     /// Product of two ciphertexts, relinearised with `key` and rescaled to the next lower level. ModDown and rescaling
     /// are a single division, by P and the primes that rescaling drops.
     #[must_use]
-    pub fn multiply_rescaled<'p>(&self, p: &'p Pipeline, a: Value<'p>, b: Value<'p>, key: Value<'p>) -> Value<'p> {
+    pub fn multiply_rescaled<'p>(&self, a: Value<'p>, b: Value<'p>, key: Value<'p>) -> Value<'p> {
         let [pair, square] = a.tensor(b);
-        self.relinearised_rescaled(p, pair, square, key)
+        self.relinearised_rescaled([pair, square], key, 1, 0.0)
     }
 
-    /// Relinearises and rescales pair + square·s², given that `key` switches from s² to s.
+    /// Relinearises and rescales `times`·(pair + square·s²) plus an integer in all slots, given that `key` switches from
+    /// `times`·s² to s.
     pub(crate) fn relinearised_rescaled<'p>(
         &self,
-        p: &'p Pipeline,
-        pair: Value<'p>,
-        square: Value<'p>,
+        [pair, square]: [Value<'p>; 2],
         key: Value<'p>,
+        times: u32,
+        integer: f64,
     ) -> Value<'p> {
-        let key = self.raised(square).inner_product(key, 2).each();
-        let (limbs, all) = (self.q.basis().len(), self.qp.basis().len());
-        let sum = pair.each().scale(&self.product_of_special()) + key.limbs(0..limbs);
-        let joined = p.join(&self.qp, &[sum, key.limbs(limbs..all)]);
-        joined.divide_round(self.special + self.drop).together()
+        let (product, moduli) = (self.product_of_special(), self.q.basis());
+        let each = |number: &dyn Fn(usize) -> U256| -> Vec<U256> {
+            product.iter().enumerate().map(|(i, p)| moduli[i].mul(p, &moduli[i].reduce(&number(i)))).collect()
+        };
+        let factors = each(&|_| U256::from(times));
+        let residues: Vec<u64> = Reduction::of(moduli).into_iter().map(|modulus| modulus.residue_of(integer)).collect();
+        let constants = if integer == 0.0 { Vec::new() } else { each(&|i| U256::from(residues[i])) };
+        let sums = self.raised(square).plus(pair, &factors, &constants).inner_product(key, 2);
+        sums.each().divide_round(self.special + self.drop).together()
     }
 
     /// Rescales a ciphertext to the next lower level: divides by the primes that rescaling drops, and rounds.
@@ -241,12 +277,12 @@ impl Level {
     #[must_use]
     pub fn automorphism<'p>(&self, k: u64, c0: Value<'p>, digits: &Digits<'p>, key: Value<'p>) -> Value<'p> {
         // P times the image of c_0, which the division by P leaves
-        let sums = digits.clone().automorphism(k).inner_product_plus(c0, &self.product_of_special(), key, 2);
-        sums.divide_round(self.special)
+        let digits = digits.clone().automorphism(k).plus(c0, &self.product_of_special(), &[]);
+        digits.inner_product(key, 2).divide_round(self.special)
     }
 
     /// Returns P, the product of the special primes, modulo each prime of Q.
-    fn product_of_special(&self) -> Vec<U256> {
+    pub(crate) fn product_of_special(&self) -> Vec<U256> {
         let (limbs, basis) = (self.q.basis().len(), self.qp.basis());
         let product = |q: &Modulus| basis[limbs..].iter().fold(U256::ONE, |x, p| q.mul(&x, &q.reduce(&p.value())));
         basis[..limbs].iter().map(product).collect()
@@ -286,29 +322,47 @@ impl Level {
         p.output("key", p.join(&self.pair, &[p.elements("b", &self.q), uniform(p, &self.q)]));
     }
 
-    /// Outputs a switching key from a secret s' to s. For digit j, b_j = e_j − a_j·s + P·g_j·s', where e_j is an error
-    /// and g_j is 1 modulo the primes of the digit and 0 modulo all others. All b_j come first, then all a_j, which are
-    /// expanded from a seed.
-    pub(crate) fn make_switching_key(&self, p: &Pipeline, switch: Switch, errors: Distribution) -> Result<()> {
-        let all = self.key.vector(self.digits)?;
-        let a = uniform(p, &all);
-        let (random_key, s, limbs) = (p.input("random_key"), self.secret(p), self.key.basis().len());
-        let from = match switch {
-            Switch::Square => s * s,
-            Switch::Automorphism(k) => s.automorphism(k),
-        };
+    /// The secret key, the input `s`, modulo the primes of Q and P at this level.
+    fn secret_of_level<'p>(&self, p: &'p Pipeline) -> Value<'p> {
+        let (s, limbs, all) = (self.secret(p), self.q.basis().len(), self.key.basis().len());
+        match limbs + self.special == all {
+            true => s,
+            false => p.join(&self.qp, &[s.limbs(0..limbs), s.limbs(all - self.special..all)]),
+        }
+    }
+
+    /// Outputs the secret `from` of a switching key to s.
+    pub(crate) fn source_of_switch(&self, p: &Pipeline, switch: Switch) {
+        let s = self.secret_of_level(p);
+        p.output(
+            "from",
+            match switch {
+                Switch::Square => s * s,
+                Switch::Automorphism(k) => s.automorphism(k),
+            },
+        );
+    }
+
+    /// Outputs a switching key for this level and lower ones, from the input `from`, a secret s', to s. For digit j, b_j =
+    /// e_j − a_j·s + P·g_j·s', where e_j is an error and g_j is 1 modulo the primes of the digit and 0 modulo all others.
+    /// All b_j come first, then all a_j, which are expanded from a seed.
+    pub(crate) fn make_switching_key(&self, p: &Pipeline, errors: Distribution) -> Result<()> {
+        let digits = self.digits_of_level();
+        let a = uniform(p, &self.qp.vector(digits)?);
+        let (random_key, s, limbs) = (p.input("random_key"), self.secret_of_level(p), self.qp.basis().len());
+        let from = p.shared("from", self.qp.bytes()).holding(&self.qp).secret();
         let product = self.product_of_special();
         let of = |j: usize| a.limbs(j * limbs..(j + 1) * limbs);
-        let b = (0..self.digits).map(|j| {
+        let b = (0..digits).map(|j| {
             let number = |limb: usize| match product.get(limb) {
                 Some(product) if limb / self.special == j => *product,
                 _ => U256::ZERO,
             };
-            let e = p.sample(&self.key, errors, random_key).secret().forward();
+            let e = p.sample(&self.qp, errors, random_key).secret().forward();
             e - of(j) * s + from.scale(&(0..limbs).map(number).collect::<Vec<_>>())
         });
-        let parts: Vec<Value<'_>> = b.chain((0..self.digits).map(of)).collect();
-        p.output("key", p.join(&self.keys, &parts));
+        let parts: Vec<Value<'_>> = b.chain((0..digits).map(of)).collect();
+        p.output("key", p.join(self.keys_of_level()?, &parts));
         Ok(())
     }
 

@@ -89,10 +89,12 @@ pub struct GaloisKeys {
     pub(crate) keys: BTreeMap<u64, SwitchingKey>,
 }
 
-/// Key for hybrid key switching from one secret to another, usable at every level.
+/// Key for hybrid key switching from one secret to another.
 #[derive(Debug)]
 pub(crate) struct SwitchingKey {
     pub(crate) parameters: Arc<Parameters>,
+    /// The highest level at which the key can be used. It has no limbs and digits of higher ones.
+    pub(crate) level: usize,
     /// Seed of the uniform half of the key.
     pub(crate) seed: [u8; 32],
     pub(crate) buffer: Buffer,
@@ -123,7 +125,7 @@ impl GaloisKeys {
     /// Bytes of all keys on the device.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.keys.len() * self.parameters.switching_key_bytes()
+        self.keys.values().map(|key| key.buffer.len()).sum()
     }
 
     /// Returns the k of the automorphism x → x^k for a rotation, and its switching key. Returns `None` for a rotation

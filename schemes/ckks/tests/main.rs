@@ -1,5 +1,6 @@
 //! Tests of the public interface of CKKS, on every device of this machine.
 
+mod bootstrapping;
 mod bytes;
 mod circuits;
 #[cfg(feature = "cuda")]

@@ -152,12 +152,12 @@ fn matrices_multiply() -> Result<()> {
     let matrix = c.matrix(&rows, 2)?;
     let keys = c.galois_keys(&scheme.secret, &matrix.rotations(), false, &mut scheme.random)?;
     let encrypted = scheme.encrypt(&[vector.repeat(slots / size)], 2)?;
-    let found = c.multiply_matrix(&matrix, &encrypted, &keys)?;
+    let found = c.apply(&matrix, &encrypted, &keys)?;
     let row = |i: usize| (0..size).map(|j| entries[i * size + j] * vector[j]).sum();
     let wanted: Vec<Complex64> = (0..size).map(row).collect();
     scheme.check(&found, &[wanted.repeat(slots / size)], 1e-7);
     let few = c.galois_keys(&scheme.secret, &[1], false, &mut scheme.random)?;
-    assert!(matches!(c.multiply_matrix(&matrix, &encrypted, &few), Err(Error::NoRotationKey { steps: 2 })));
+    assert!(matches!(c.apply(&matrix, &encrypted, &few), Err(Error::NoRotationKey { steps: 2 })));
     // This matrix has 64 numbers, but it is 4 × 16.
     let wide: Vec<&[Complex64]> = entries.chunks_exact(16).collect();
     assert!(matches!(c.matrix(&wide, 2), Err(Error::Matrix { rows: 4, columns: 16, slots: 256 })));

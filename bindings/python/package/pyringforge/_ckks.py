@@ -183,7 +183,7 @@ class CkksKeys:
 class CkksMatrix:
     """A square matrix, encoded for products with encrypted vectors."""
 
-    def __init__(self, native: _native.Matrix) -> None:
+    def __init__(self, native: _native.LinearMap) -> None:
         self._native = native
 
     @property
@@ -294,8 +294,7 @@ class Ciphertext:
 
     def apply(self, matrix: CkksMatrix) -> Ciphertext:
         """The matrix times each vector, one level lower."""
-        product = self._scheme.multiply_matrix(matrix._native, self._native, self.keys._galois)
-        return self._with(self._scheme.rescale(product))
+        return self._with(self._scheme.apply(matrix._native, self._native, self.keys._galois))
 
     def drop_to(self, level: int) -> Ciphertext:
         """The same numbers at a lower level."""
