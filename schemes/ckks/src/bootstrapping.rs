@@ -15,9 +15,11 @@
 //! 2022/024). Its weight of 32 bounds I by 16 for every ciphertext, so the sine is never evaluated outside its interval.
 
 mod cosine;
+mod layout;
 mod raising;
 mod stages;
 
+use layout::{Layout, Stage};
 pub(crate) use raising::Raising;
 use raising::RaisingKeys;
 
@@ -28,7 +30,7 @@ use ringforge::{Pipeline, Value};
 
 use crate::error::{Error, Result};
 use crate::linear::LinearMap;
-use crate::params::bits;
+use crate::memory::Memory;
 use crate::polynomial::Polynomial;
 use crate::programs::Operation;
 use crate::randomness::Randomness;
@@ -115,47 +117,30 @@ impl Bootstrapper {
     /// bits for the sparse secret; [`Error::Scale`] or [`Error::Number`] if the maps do not fit their levels;
     /// [`Error::Engine`] if the engine fails.
     pub fn new(ckks: &Ckks, plan: BootstrapPlan) -> Result<Self> {
-        let (parameters, top) = (ckks.parameters(), ckks.top_level());
-        Raising::new(ckks)?;
-        let cosine = cosine::polynomial()?;
-        let spent = plan.coefficients_to_slots + cosine.levels();
-        let output = top.checked_sub(spent).filter(|output| *output >= plan.slots_to_coefficients);
-        let log_slots = parameters.slots().ilog2() as usize;
-        let stages = 1..=log_slots;
-        let (Some(output), true, true) =
-            (output, stages.contains(&plan.slots_to_coefficients), stages.contains(&plan.coefficients_to_slots))
-        else {
-            let why = format!(
-                "bootstrapping with {} and {} linear maps of 1 to {log_slots} takes {spent} levels and leaves at least the \
-                 first of these, but the top level is {top}",
-                plan.slots_to_coefficients, plan.coefficients_to_slots
-            );
-            return Err(Error::Parameters { why });
+        let layout = Layout::new(ckks, plan)?;
+        let encoded = |stages: &[Stage]| -> Result<Vec<LinearMap>> {
+            stages.iter().map(|stage| ckks.linear_map_at(&stage.diagonals, stage.level, stage.scale)).collect()
         };
-        // products of the primes that rescaling drops at these levels, and of those of level 0
-        let dropped = |level: usize| ckks.below(level, 1.0).map(|(_, rest)| 1.0 / rest);
-        let q0 = bits(&parameters.q()[..parameters.limbs(0)]).exp2();
-        let ratio = f64::from(plan.log_ratio).exp2();
-        let (own, scale) = (dropped(top - plan.coefficients_to_slots)?.log2().round().exp2(), parameters.scale());
+        let [to_coefficients, to_slots] = [&layout.to_coefficients, &layout.to_slots].map(|stages| encoded(stages));
+        let i = [vec![Complex64::I; ckks.parameters().slots()]];
+        let [before, after] = [layout.sine, layout.output].map(|level| ckks.encode_at(&i, level, 1.0));
+        Ok(Self {
+            ckks: ckks.clone(),
+            to_coefficients: to_coefficients?,
+            to_slots: to_slots?,
+            cosine: layout.cosine,
+            scales: layout.scales,
+            imaginary: [before?, after?],
+        })
+    }
 
-        let to_coefficients = stages::to_coefficients(ckks, plan.slots_to_coefficients, 1.0);
-        let to_coefficients = (1..=plan.slots_to_coefficients).rev().zip(to_coefficients).map(|(level, stage)| {
-            let changed = if level == 1 { q0 / ratio / scale } else { 1.0 };
-            ckks.linear_map_at(&stage, level, changed * dropped(level)?)
-        });
-        let to_coefficients = to_coefficients.collect::<Result<_>>()?;
-        // half of x, in the interval of the polynomial
-        let to_slots = stages::to_slots(ckks, plan.coefficients_to_slots, 0.5 / cosine::WIDTH);
-        let to_slots = (0..=top).rev().zip(to_slots).map(|(level, stage)| {
-            let changed = if level == top { own / q0 } else { 1.0 };
-            ckks.linear_map_at(&stage, level, changed * dropped(level)?)
-        });
-        let to_slots = to_slots.collect::<Result<_>>()?;
-        let i = [vec![Complex64::I; parameters.slots()]];
-        let imaginary = [ckks.encode_at(&i, output + cosine.levels(), 1.0)?, ckks.encode_at(&i, output, 1.0)?];
-        // slots that hold 2π·z/r at this scale hold z at the scale of the parameters
-        let scales = [own, scale * ratio / core::f64::consts::TAU];
-        Ok(Self { ckks: ckks.clone(), to_coefficients, to_slots, cosine, scales, imaginary })
+    /// Predicts the peak device memory of bootstrapping batches of this size, keys and operands included. Linear maps
+    /// count as tables. Allocates nothing on the device.
+    ///
+    /// # Errors
+    /// The errors of [`Bootstrapper::new`].
+    pub fn memory(ckks: &Ckks, plan: BootstrapPlan, batch: usize) -> Result<Memory> {
+        Layout::new(ckks, plan)?.memory(ckks, batch)
     }
 
     /// The level from which ciphertexts are bootstrapped; higher ones are dropped to it.
@@ -176,24 +161,12 @@ impl Bootstrapper {
     /// The errors of [`Ckks::public_key`].
     pub fn keys(&self, secret: &SecretKey, randomness: &mut Randomness) -> Result<BootstrapKeys> {
         let ckks = &self.ckks;
+        let maps = self.to_coefficients.iter().chain(&self.to_slots).map(|map| (map.level(), map.rotations()));
         Ok(BootstrapKeys {
             raising: RaisingKeys::new(ckks, secret, randomness)?,
-            turn: ckks.galois_keys_of(secret, &self.automorphisms(), randomness)?,
+            turn: ckks.galois_keys_of(secret, &automorphisms(ckks, self.imaginary[0].level(), maps), randomness)?,
             multiply: ckks.relinearisation_key(secret, randomness)?,
         })
-    }
-
-    /// The automorphisms x → x^k that need keys, and the highest level at which each is used.
-    fn automorphisms(&self) -> BTreeMap<u64, usize> {
-        let parameters = self.ckks.parameters();
-        let mut levels = BTreeMap::from([(conjugation(parameters), self.imaginary[0].level())]);
-        for map in self.to_coefficients.iter().chain(&self.to_slots) {
-            for steps in map.rotations() {
-                let level = levels.entry(rotation(parameters, steps).1).or_default();
-                *level = map.level().max(*level);
-            }
-        }
-        levels
     }
 
     /// Bootstraps ciphertexts: the result has the same numbers and the same scale at [`Bootstrapper::output_level`].
@@ -255,6 +228,19 @@ impl Bootstrapper {
             Ok(call.input("i", &self.imaginary[1].0.buffer).output("to", to).run()?)
         })
     }
+}
+
+/// The automorphisms x → x^k that need keys, and the highest level at which each is used: of the sine, and of linear
+/// maps at these levels with these rotations.
+fn automorphisms(ckks: &Ckks, sine: usize, maps: impl Iterator<Item = (usize, Vec<i64>)>) -> BTreeMap<u64, usize> {
+    let mut levels = BTreeMap::from([(conjugation(ckks.parameters()), sine)]);
+    for (level, rotations) in maps {
+        for steps in rotations {
+            let highest = levels.entry(rotation(ckks.parameters(), steps).1).or_default();
+            *highest = level.max(*highest);
+        }
+    }
+    levels
 }
 
 impl Level {

@@ -30,6 +30,9 @@ pub struct LinearMap {
     diagonals: Buffer,
 }
 
+/// Entries of diagonals, by their distance from the main one.
+pub(crate) type Diagonals = BTreeMap<i64, Vec<Complex64>>;
+
 /// The rotations of a linear map: as steps to the left, or as the k of their automorphisms x → x^k. The first baby step and
 /// the first giant step do not rotate.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,16 +62,7 @@ impl Ckks {
         let slots = self.parameters().slots();
         self.below(level, scale)?;
         self.parameters().check_scale(scale, level)?;
-        let mut all: BTreeMap<i64, Vec<Complex64>> = BTreeMap::new();
-        for (d, entries) in diagonals {
-            if entries.len() > slots {
-                return Err(Error::Slots { slots, got: entries.len() });
-            }
-            let sum = all.entry(centred(*d, slots)).or_insert_with(|| vec![Complex64::ZERO; slots]);
-            sum.iter_mut().zip(entries).for_each(|(sum, entry)| *sum += entry);
-        }
-        all.retain(|_, entries| entries.iter().any(|entry| *entry != Complex64::ZERO));
-        let steps = cut(&all.keys().copied().collect::<Vec<_>>());
+        let (all, steps) = self.gathered(diagonals)?;
         let ring = self.level(level)?.diagonals_type(&steps)?;
         let mut buffer = self.stream()?.secret_buffer(ring.bytes())?;
         // rotated right by the giant step, because the sum of the products is rotated left by it later
@@ -83,6 +77,22 @@ impl Ckks {
         let items: Vec<Vec<Complex64>> = steps.giants.iter().flat_map(of_giant).collect();
         self.encode_into(&items, level, scale, Operation::Encode { extended: true }, &mut buffer)?;
         Ok(LinearMap { parameters: self.shared_parameters().clone(), level, scale, steps, diagonals: buffer })
+    }
+
+    /// The diagonals that are not zero, by their distance, and the steps of their linear map.
+    pub(crate) fn gathered(&self, diagonals: &[(i64, Vec<Complex64>)]) -> Result<(Diagonals, Steps<i64>)> {
+        let slots = self.parameters().slots();
+        let mut all = Diagonals::new();
+        for (d, entries) in diagonals {
+            if entries.len() > slots {
+                return Err(Error::Slots { slots, got: entries.len() });
+            }
+            let sum = all.entry(centred(*d, slots)).or_insert_with(|| vec![Complex64::ZERO; slots]);
+            sum.iter_mut().zip(entries).for_each(|(sum, entry)| *sum += entry);
+        }
+        all.retain(|_, entries| entries.iter().any(|entry| *entry != Complex64::ZERO));
+        let steps = cut(&all.keys().copied().collect::<Vec<_>>());
+        Ok((all, steps))
     }
 
     /// Encodes a d × d matrix for ciphertexts of this level; d must divide the number of slots. It maps vectors of d
@@ -147,14 +157,20 @@ impl LinearMap {
     /// Steps of all rotations that the map needs, to be passed to [`Ckks::galois_keys`]. In ascending order.
     #[must_use]
     pub fn rotations(&self) -> Vec<i64> {
-        let slots = self.parameters.slots();
-        let steps = self.steps.babies.iter().chain(&self.steps.giants).map(|steps| centred(*steps, slots));
+        self.steps.rotations(self.parameters.slots())
+    }
+}
+
+impl Steps<i64> {
+    /// All rotations but that by 0, in ascending order.
+    pub(crate) fn rotations(&self, slots: usize) -> Vec<i64> {
+        let steps = self.babies.iter().chain(&self.giants).map(|steps| centred(*steps, slots));
         steps.collect::<BTreeSet<i64>>().into_iter().filter(|steps| *steps != 0).collect()
     }
 }
 
 impl<T> Steps<T> {
-    fn each<U>(&self, f: impl Fn(&T) -> U) -> Steps<U> {
+    pub(crate) fn each<U>(&self, f: impl Fn(&T) -> U) -> Steps<U> {
         let [babies, giants] = [&self.babies, &self.giants].map(|steps| steps.iter().map(&f).collect());
         Steps { babies, giants }
     }

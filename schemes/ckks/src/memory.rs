@@ -83,7 +83,7 @@ impl Ckks {
 }
 
 /// Adds a table, and all tables from which it is computed, to `tables`, each once.
-fn count(table: &Table, tables: &mut BTreeMap<String, usize>) {
+pub(crate) fn count(table: &Table, tables: &mut BTreeMap<String, usize>) {
     if tables.insert(format!("{table:?}"), table.bytes()).is_some() {
         return;
     }

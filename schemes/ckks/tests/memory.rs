@@ -8,7 +8,7 @@ use std::alloc::System;
 use std::sync::{Mutex, PoisonError};
 
 use ringforge::Engine;
-use ringforge_ckks::{Ckks, Complex64, Parameters, Randomness, Result};
+use ringforge_ckks::{BootstrapPlan, Bootstrapper, Ckks, Complex64, Parameters, Randomness, Result};
 
 /// The system allocator, instrumented. It counts device memory, which on a CPU is aligned to whole cache lines, and
 /// searches freed blocks for plaintext words.
@@ -154,6 +154,35 @@ fn cpu_memory_matches_the_prediction() -> Result<()> {
         assert!(most <= said.total(), "{most} bytes were used, predicted: {said:?}");
         // The measured memory must also exceed three quarters of the prediction.
         assert!(most > said.total() / 4 * 3, "{most} bytes were used, predicted: {said:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn memory_of_bootstrapping_matches_the_prediction() -> Result<()> {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let q = [&[60][..], &[40; 3], &[60; 8], &[57; 4]].concat();
+    for batch in [1, 3] {
+        let parameters = Parameters::insecure(10, &q, &[61; 3])?.with_scale(2f64.powi(40))?;
+        let (ckks, mut random) = (Ckks::new(&Engine::cpu(), parameters)?, Randomness::from_seed([2; 32]));
+        let secret = ckks.secret_key(&mut random)?;
+        let public = ckks.public_key(&secret, &mut random)?;
+        let encoded = ckks.encode(&vec![[Complex64::ONE]; batch], 3)?;
+        ckks.engine().device().trim();
+        let before = IN_USE.load(SeqCst);
+        MOST.store(before, SeqCst);
+        let said = Bootstrapper::memory(&ckks, BootstrapPlan::default(), batch)?;
+        assert_eq!(MOST.load(SeqCst), before, "something was allocated");
+        let bootstrapper = Bootstrapper::new(&ckks, BootstrapPlan::default())?;
+        let keys = bootstrapper.keys(&secret, &mut random)?;
+        let a = ckks.encrypt(&encoded, &public, &mut random)?;
+        let fresh = bootstrapper.run(&a, &keys)?;
+        // the pool keeps freed temporaries until then
+        ckks.engine().device().trim();
+        let held = IN_USE.load(SeqCst) - before - a.buffer().len() - fresh.buffer().len();
+        let wanted = said.keys + said.tables;
+        assert_eq!(keys.bytes(), said.keys);
+        assert!(held <= wanted && held > wanted / 4 * 3, "{held} bytes are held, predicted: {said:?}");
     }
     Ok(())
 }
