@@ -6,7 +6,7 @@ use numpy::{Complex64, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use ringforge_bindings::may_work;
-use ringforge_ckks::{self as ckks, Parameters, Randomness};
+use ringforge_ckks::{self as ckks, BootstrapPlan, Parameters, Randomness};
 use zeroize::Zeroize;
 
 use crate::engine::Engine;
@@ -46,7 +46,11 @@ classes! {
     /// An encoded linear map.
     LinearMap,
     /// A polynomial with real coefficients.
-    Polynomial
+    Polynomial,
+    /// Bootstrapping for one scheme.
+    Bootstrapper,
+    /// Keys for bootstrapping.
+    BootstrapKeys
 }
 
 /// The scheme with fixed parameters on an engine's device, and its source of randomness.
@@ -254,6 +258,35 @@ impl Ckks {
         let numbers = numbers.as_slice()?;
         let rows: Vec<&[Complex64]> = numbers.chunks((numbers.len() / size.max(1)).max(1)).collect();
         run(py, || self.ckks.matrix(&rows, level)).map(LinearMap)
+    }
+
+    fn bootstrapper(&self, py: Python<'_>, to_coefficients: usize, to_slots: usize) -> PyResult<Bootstrapper> {
+        let (slots_to_coefficients, coefficients_to_slots) = (to_coefficients, to_slots);
+        let plan = BootstrapPlan { slots_to_coefficients, coefficients_to_slots, ..BootstrapPlan::default() };
+        run(py, || ckks::Bootstrapper::new(&self.ckks, plan)).map(Bootstrapper)
+    }
+
+    fn bootstrap_keys(
+        &self,
+        py: Python<'_>,
+        bootstrapper: &Bootstrapper,
+        secret: &SecretKey,
+    ) -> PyResult<BootstrapKeys> {
+        run(py, || bootstrapper.0.keys(&secret.0, &mut self.randomness())).map(BootstrapKeys)
+    }
+
+    fn bootstrap(
+        &self,
+        py: Python<'_>,
+        bootstrapper: &Bootstrapper,
+        a: &Ciphertext,
+        keys: &BootstrapKeys,
+        real: bool,
+    ) -> PyResult<Ciphertext> {
+        self.made(py, |_| match real {
+            true => bootstrapper.0.run_real(&a.0, &keys.0),
+            false => bootstrapper.0.run(&a.0, &keys.0),
+        })
     }
 
     fn apply(&self, py: Python<'_>, map: &LinearMap, a: &Ciphertext, keys: &GaloisKeys) -> PyResult<Ciphertext> {

@@ -29,7 +29,8 @@ mod tensor;
 mod native {
     #[pymodule_export]
     use crate::ckks::{
-        Ciphertext, Ckks, GaloisKeys, LinearMap, Plaintext, Polynomial, PublicKey, RelinearisationKey, SecretKey,
+        BootstrapKeys, Bootstrapper, Ciphertext, Ckks, GaloisKeys, LinearMap, Plaintext, Polynomial, PublicKey,
+        RelinearisationKey, SecretKey,
     };
     #[pymodule_export]
     use crate::device::DeviceArray;

@@ -153,6 +153,26 @@ def test_mistakes_are_argument_errors(session):
             mistake()
 
 
+def test_ciphertexts_are_bootstrapped():
+    # two levels to bootstrap from, one to use, eight for the sine, two back to slots
+    ckks = scheme(8, (60, *3 * (40,), *8 * (60,), *2 * (57,)), 4 * (61,), scale=2.0**40)
+    secret = ckks.secret_key()
+    keys = ckks.keys(secret, bootstrap=(2, 2))
+    x = numbers(2, ckks.slots)
+    worn = keys.encrypt(x, level=2)
+    fresh = worn.bootstrap()
+    assert (worn.level, fresh.level, fresh.batch_shape) == (2, 3, (2,))
+    close(secret.decrypt(fresh), x, 1e-6)
+    close(secret.decrypt(fresh * fresh), x * x, 1e-5)
+    close(secret.decrypt(keys.encrypt(x.real, level=2).bootstrap(real=True)), x.real + 0j, 1e-6)
+    with pytest.raises(ArgumentError, match="level"):
+        worn.drop_to(1).bootstrap()
+    with pytest.raises(ArgumentError, match="bootstrap"):
+        ckks.keys(secret).encrypt(x).bootstrap()
+    with pytest.raises(ArgumentError, match="linear maps"):
+        ckks.keys(secret, bootstrap=(3, 4))
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 def test_forked_processes_are_refused(session):
     _, secret, keys = session

@@ -67,14 +67,27 @@ class Ckks:
         return CkksSecretKey(self, self._native.secret_key())
 
     def keys(
-        self, secret: CkksSecretKey, rotations: Iterable[int] = (), *, conjugation: bool = False
+        self,
+        secret: CkksSecretKey,
+        rotations: Iterable[int] = (),
+        *,
+        conjugation: bool = False,
+        bootstrap: tuple[int, int] | None = None,
     ) -> CkksKeys:
         """Generates the keys that others need to encrypt numbers and to compute on ciphertexts. There is a key for each
         of `rotations`, the steps of rotations to the left. `sum_rotations` and `CkksMatrix.rotations` list those of
-        sums and of matrices."""
+        sums and of matrices.
+
+        With `bootstrap`, ciphertexts can be bootstrapped. It has the levels from slots to coefficients and back, such
+        as (3, 4). The primes of Q must then be, from q_0 on: q_0, those of the levels to be used, eight for a sine, and
+        those back to slots."""
         galois = self._native.galois_keys(secret._native, list(rotations), conjugation)
         public, relinearise = self._native.public_key(secret._native), self._native.relinearisation_key(secret._native)
-        return CkksKeys(self, public, relinearise, galois)
+        keys = CkksKeys(self, public, relinearise, galois)
+        if bootstrap is not None:
+            bootstrapper = self._native.bootstrapper(*bootstrap)
+            keys._bootstrap = bootstrapper, self._native.bootstrap_keys(bootstrapper, secret._native)
+        return keys
 
     def load_keys(self, saved: CkksSavedKeys) -> CkksKeys:
         """Reads keys that `CkksKeys.save` wrote, for the same parameters."""
@@ -157,6 +170,7 @@ class CkksKeys:
         galois: _native.GaloisKeys,
     ) -> None:
         self.scheme, self._public, self._relinearise, self._galois = scheme, public, relinearise, galois
+        self._bootstrap: tuple[_native.Bootstrapper, _native.BootstrapKeys] | None = None
 
     def encrypt(self, numbers: ArrayLike, *, level: int | None = None, scale: float | None = None) -> Ciphertext:
         """Encrypts vectors of at most `slots` numbers, the last dimension of `numbers`; missing ones are 0. The other
@@ -167,7 +181,7 @@ class CkksKeys:
         return Ciphertext(self, scheme._native.encrypt(plain, self._public), shape)
 
     def save(self) -> CkksSavedKeys:
-        """The keys as bytes."""
+        """The keys as bytes, without those of bootstrapping."""
         return CkksSavedKeys(*self.scheme._native.write_keys(self._public, self._relinearise, self._galois))
 
     def load(self, saved: bytes, batch_shape: Sequence[int] | None = None) -> Ciphertext:
@@ -291,6 +305,13 @@ class Ciphertext:
     def evaluate(self, polynomial: Polynomial) -> Ciphertext:
         """The polynomial of each number, `polynomial.levels` lower."""
         return self._with(self._scheme.evaluate(polynomial._native, self._native, self.keys._relinearise))
+
+    def bootstrap(self, *, real: bool = False) -> Ciphertext:
+        """The same numbers at a high level. If they are real, `real` takes less time."""
+        if self.keys._bootstrap is None:
+            raise ArgumentError("the keys have none for bootstrapping: pass `bootstrap` to `Ckks.keys`")
+        bootstrapper, keys = self.keys._bootstrap
+        return self._with(self._scheme.bootstrap(bootstrapper, self._native, keys, real))
 
     def apply(self, matrix: CkksMatrix) -> Ciphertext:
         """The matrix times each vector, one level lower."""
