@@ -1,90 +1,98 @@
-//! Bootstraps ciphertexts and prints time, levels and precision.
+//! Bootstraps random ciphertexts, and prints their levels, precision and times.
 //!
-//! ```sh
-//! cargo run --release -p ringforge-ckks --example 09-bootstrapping -- [set] [batch]
-//! ```
+//! `cargo run --release -p ringforge-ckks --example 09-bootstrapping -- T10 2 3`. The arguments are the set, the batch,
+//! and how many batches are bootstrapped.
 //!
-//! The sets are `T10` (too small to be secure), `B16` (primes of up to 61 bits) and `B16W` (primes of up to 31 bits).
-//! The largest sets need a GPU with 40 GB of memory, or patience.
+//! The sets are `T10` (too small to be secure), `B15`, `B16` (primes of up to 61 bits) and `B16W` (primes of up to 31
+//! bits). The last two need a GPU with 20 GB of memory, or patience.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use ringforge_ckks::ringforge::Engine;
-use ringforge_ckks::{BootstrapPlan, Bootstrapper, Ciphertext, Ckks, Complex64, Parameters, Randomness, SecretKey};
+use ringforge_ckks::ringforge::{Engine, RandomKey};
+use ringforge_ckks::{BootstrapPlan, Bootstrapper, Ckks, Complex64, Parameters, Randomness};
 
-/// The parameters of a set.
-fn parameters(set: &str) -> Result<Parameters, Box<dyn Error>> {
-    let (users, sine, to_slots) = ([40; 15], [60; 8], [57; 4]);
-    Ok(match set {
-        // q_0, levels of users, levels of the sine, levels from coefficients to slots
-        "T10" => Parameters::insecure(10, &[&[60], &users[..5], &sine, &to_slots].concat(), &[61; 6])?,
-        "B16" => Parameters::new(16, &[&[60], &users[..], &sine, &to_slots].concat(), &[61; 6])?,
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// The parameters and the plan of a set. The primes of Q are q_0, those of users, of the sine, and back to slots.
+fn set(name: &str) -> Outcome<(Parameters, BootstrapPlan)> {
+    let plan = BootstrapPlan::default();
+    let short = BootstrapPlan { slots_to_coefficients: 2, coefficients_to_slots: 2, ..plan };
+    let q = |users: &[u32]| [&[60][..], users, &[60; 8], &[57; 4]].concat();
+    let (parameters, scale, plan) = match name {
+        "T10" => (Parameters::insecure(10, &q(&[40; 5]), &[61; 6])?, 40, plan),
+        "B15" => {
+            let q = [&[45][..], &[31; 5], &[55; 8], &[52; 2]].concat();
+            (Parameters::new(15, &q, &[51, 61])?, 31, short)
+        }
+        "B16" => (Parameters::new(16, &q(&[40; 15]), &[61; 6])?, 40, plan),
         "B16W" => {
             let q = [&[30; 2][..], &[27; 22], &[29; 16], &[28; 8]].concat();
-            // q_0 and the first two primes of P have 120 bits
             let p = [&[30; 2][..], &[31; 10]].concat();
-            return Ok(Parameters::new(16, &q, &p)?.rescaling_by(2)?.with_scale(2f64.powi(54))?);
+            (Parameters::new(16, &q, &p)?.rescaling_by(2)?, 54, plan)
         }
-        _ => return Err(format!("there is no set {set}: choose T10, B16 or B16W").into()),
-    }
-    .with_scale(2f64.powi(40))?)
+        _ => return Err(format!("there is no set {name}: choose T10, B15, B16 or B16W").into()),
+    };
+    Ok((parameters.with_scale(f64::from(scale).exp2())?, plan))
 }
 
-/// −log2 of the root mean square error, and of the largest one.
-fn bits(
-    ckks: &Ckks,
-    found: &Ciphertext,
-    secret: &SecretKey,
-    wanted: &[Vec<Complex64>],
-) -> Result<[f64; 2], Box<dyn Error>> {
-    let found = ckks.decrypt(found, secret)?;
-    let errors: Vec<f64> =
-        found.iter().flatten().zip(wanted.iter().flatten()).map(|(found, wanted)| (found - wanted).norm()).collect();
-    let square = errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64;
-    Ok([-square.log2() / 2.0, -errors.iter().fold(0.0, |most, error| f64::max(most, *error)).log2()])
-}
+fn main() -> Outcome<()> {
+    let mut args = std::env::args().skip(1);
+    let name = args.next().unwrap_or("T10".into());
+    let mut number = |usual: usize| args.next().map_or(Ok(usual), |number| number.parse());
+    let (batch, batches) = (number(2)?, number(3)?);
+    let (parameters, plan) = set(&name)?;
+    let ckks = Ckks::new(&Engine::best(), parameters)?;
+    let (stream, slots) = (ckks.engine().stream()?, ckks.parameters().slots());
+    println!("{name} on {}, {batch} ciphertexts of {slots} slots at once", ckks.engine().device());
+    let gigabytes = |bytes: usize| bytes as f64 / 1e9;
+    let said = Bootstrapper::memory(&ckks, plan, batch)?;
+    println!(
+        "{:.1} GB of device memory are needed, {:.1} GB of them for keys",
+        gigabytes(said.total()),
+        gigabytes(said.keys)
+    );
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let set = args.first().map_or("T10", String::as_str);
-    let batch: usize = args.get(1).map_or(Ok(2), |batch| batch.parse())?;
-    let ckks = Ckks::new(&Engine::best(), parameters(set)?)?;
-    let (mut random, slots) = (Randomness::system(), ckks.parameters().slots());
+    let mut random = Randomness::system();
     let secret = ckks.secret_key(&mut random)?;
     let public = ckks.public_key(&secret, &mut random)?;
-
     let started = Instant::now();
-    let bootstrapper = Bootstrapper::new(&ckks, BootstrapPlan::default())?;
-    ckks.engine().stream()?.synchronize()?;
-    println!("{set} on {}: maps encoded in {:.2?}", ckks.engine().device(), started.elapsed());
-    let started = Instant::now();
+    let bootstrapper = Bootstrapper::new(&ckks, plan)?;
     let keys = bootstrapper.keys(&secret, &mut random)?;
-    ckks.engine().stream()?.synchronize()?;
-    println!("{:.1} GB of keys, made in {:.2?}", keys.bytes() as f64 / 1e9, started.elapsed());
+    stream.synchronize()?;
+    println!("linear maps and keys were made in {:.2?}", started.elapsed());
 
-    let part = |i: usize| (i * 7919 % 2003) as f64 / 1001.0 - 1.0;
-    let various: Vec<Complex64> = (0..slots).map(|i| Complex64::new(part(i), part(3 * i + 1))).collect();
-    for (kind, item) in [("various", various), ("equal", vec![Complex64::ONE; slots])] {
-        let items = vec![item; batch];
-        let plain = ckks.encode(&items, bootstrapper.input_level())?;
-        let worn = ckks.encrypt(&plain, &public, &mut random)?;
+    let (mut times, mut squares, mut worst) = (Vec::new(), 0.0, 0.0f64);
+    for _ in 0..batches {
+        // random numbers of the unit square, by a linear congruential generator
+        let seed = RandomKey::from_os()?;
+        let mut state = u64::from_le_bytes(seed.as_bytes()[..8].try_into()?);
+        let mut part = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / f64::exp2(52.0) - 1.0
+        };
+        let mut item = || (0..slots).map(|_| Complex64::new(part(), part())).collect::<Vec<_>>();
+        let items: Vec<Vec<Complex64>> = (0..batch).map(|_| item()).collect();
+        let worn = ckks.encrypt(&ckks.encode(&items, bootstrapper.input_level())?, &public, &mut random)?;
+        stream.synchronize()?;
+        let started = Instant::now();
         let fresh = bootstrapper.run(&worn, &keys)?;
-        let [rms, worst] = bits(&ckks, &fresh, &secret, &items)?;
-        println!("{kind} numbers: {rms:.1} bits, worst slot {worst:.1}, level {} to {}", worn.level(), fresh.level());
-        for real in [false, true] {
-            let mut times: Vec<Duration> = Vec::new();
-            for _ in 0..if set == "T10" { 1 } else { 20 } {
-                let started = Instant::now();
-                let fresh = if real { bootstrapper.run_real(&worn, &keys)? } else { bootstrapper.run(&worn, &keys)? };
-                ckks.engine().stream()?.synchronize()?;
-                times.push(started.elapsed());
-                drop(fresh);
-            }
-            times.sort_unstable();
-            let kind = if real { "real" } else { "complex" };
-            println!("{kind}, batch of {batch}: {:.2?} each", times[times.len() / 2] / batch as u32);
+        stream.synchronize()?;
+        times.push(started.elapsed());
+        let (before, after) = (ckks.decrypt(&worn, &secret)?.concat(), ckks.decrypt(&fresh, &secret)?.concat());
+        for error in before.iter().zip(&after).map(|(a, b)| (a - b).norm()) {
+            (squares, worst) = (squares + error * error, worst.max(error));
         }
     }
+    times.sort_unstable();
+    let each: Duration = times[times.len() / 2] / batch as u32;
+    let rms = (squares / (batches * batch * slots) as f64).sqrt();
+    println!("level {} to {}: {each:.2?} each", bootstrapper.input_level(), bootstrapper.output_level());
+    println!(
+        "precision of {} ciphertexts: {:.1} bits, worst slot {:.1} bits",
+        batches * batch,
+        -rms.log2(),
+        -worst.log2()
+    );
     Ok(())
 }
