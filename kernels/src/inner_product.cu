@@ -38,10 +38,13 @@ extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* ow
     Units<Sets::threads, true> at(first, end, (u32)rows * units);
     if (!at.live) return;
     // If a term has several elements, adjacent warps have the same units of each of them, and read the same keys.
-    const u32 of_one = (u32)period * units, parts = (u32)(rows / period), warp = at.unit / 32;
-    const bool alternate = parts > 1 && of_one % 32 == 0;
-    const u32 part = alternate ? warp % parts : at.unit / of_one;
-    const u32 unit = alternate ? warp / parts * 32 + at.unit % 32 : at.unit % of_one;
+    u32 part = 0, unit = at.unit;
+    if constexpr (Sets::parts > 1) {
+        const u32 of_one = (u32)period * units, warp = at.unit / 32;
+        const bool alternate = of_one % 32 == 0;
+        part = alternate ? warp % Sets::parts : at.unit / of_one;
+        unit = alternate ? warp / Sets::parts * 32 + at.unit % 32 : at.unit - part * of_one;
+    }
     const u32 own_row = unit / units, row = part * (u32)period + own_row;
     auto m = Rq::modulus(constants, row);
     const u64 coefficient = unit % units * lanes;
@@ -75,15 +78,6 @@ extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* ow
     auto value = [&](u32 term) {
         return term == own_term ? from_own : from + (term - (term > own_term)) * apart * Rq::n;
     };
-    // further terms, loaded before all others are multiplied
-    const bool further = Sets::plus > 0 && row < limbs;
-    Word more[Sets::plus > 0 ? Sets::plus : 1][lanes];
-    if (further) {
-        RF_UNROLL
-        for (u32 s = 0; s < Sets::plus; s++) {
-            load(plus + at.item * plus_distance + (s * limbs + row) * Rq::n, [&](u32 v, Word word) { more[s][v] = word; });
-        }
-    }
     const auto* keys = b + at.item * b_distance + key_place;
     Word sums[Sets::count][lanes]{};
     for (u64 j = 0; j < count; j += group) {
@@ -123,7 +117,7 @@ extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* ow
             }
         }
     }
-    if (further) {
+    if (Sets::plus > 0 && row < limbs) {
         auto add_product = [&](u32 s, u32 v, Word x, Word factor) {
             auto term = m.template wide_reduce<1>(m.wide_mul(x, factor));
             term = m.add(sums[s][v], m.template canonical<Rq::M::product_bound>(term));
@@ -132,9 +126,11 @@ extern "C" __global__ void inner_product(const Rq::Store* a, const Rq::Store* ow
         const Word factor = word_of<Word>(factors[3 * row]);
         RF_UNROLL
         for (u32 s = 0; s < Sets::plus; s++) {
-            reduce_inputs<Rq, lanes>(m, more[s]);
+            Word x[lanes];
+            load(plus + at.item * plus_distance + (s * limbs + row) * Rq::n, [&](u32 v, Word word) { x[v] = word; });
+            reduce_inputs<Rq, lanes>(m, x);
             RF_UNROLL
-            for (u32 v = 0; v < lanes; v++) add_product(s, v, more[s][v], factor);
+            for (u32 v = 0; v < lanes; v++) add_product(s, v, x[v], factor);
         }
         if constexpr (Sets::constant) {
             const Word constant = word_of<Word>(factors[3 * row + 1]), one = word_of<Word>(factors[3 * row + 2]);

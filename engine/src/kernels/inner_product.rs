@@ -195,9 +195,10 @@ impl Kernel for InnerProduct {
         built.launch = spread::launch(self.rows.poly.basis().len() * n / lanes, THREADS)?;
         let (plus, constant) = self.plus();
         built.prelude += &format!(
-            "struct Sets {{\n    static constexpr rf::u32 count = {}, threads = {THREADS}, plus = {plus};\n    \
+            "struct Sets {{\n    static constexpr rf::u32 count = {}, parts = {}, threads = {THREADS}, plus = {plus};\n    \
              static constexpr bool image = {}, constant = {constant};\n}};\n",
             self.keys.sets,
+            self.rows.poly.basis().len() / self.keys.period,
             self.turn.image.is_some(),
         );
         let width = self.rows.poly.width().bytes();
