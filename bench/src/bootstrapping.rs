@@ -106,9 +106,9 @@ fn lines(bench: &Bench, case: &str, set: &Set, log_n: u32, batches: &[usize]) ->
                 Ok((worn, fresh))
             };
             let (worn, fresh) = bootstrapped(&items)?;
-            let [rms, worst] = bits(&ckks, &secret, [&worn, &fresh])?;
+            let [rms, worst] = bits(&ckks, &secret, [&worn, &fresh], is_real)?;
             let (of_ones, fresh_ones) = bootstrapped(&[vec![Complex64::ONE; slots]])?;
-            let [equal, _] = bits(&ckks, &secret, [&of_ones, &fresh_ones])?;
+            let [equal, _] = bits(&ckks, &secret, [&of_ones, &fresh_ones], is_real)?;
 
             let times = measure::runs(ckks.engine().stream()?, &mut [()], bench.effort, |()| {
                 let fresh = if is_real { bootstrapper.run_real(&worn, &keys) } else { bootstrapper.run(&worn, &keys) };
@@ -128,11 +128,12 @@ fn lines(bench: &Bench, case: &str, set: &Set, log_n: u32, batches: &[usize]) ->
     Ok(lines)
 }
 
-/// −log2 of the differences between the numbers of two ciphertexts: root mean square, and of the worst slot.
-fn bits(ckks: &Ckks, secret: &SecretKey, both: [&Ciphertext; 2]) -> Result<[f64; 2]> {
+/// −log2 of the differences between the numbers of two ciphertexts, or between their real parts: root mean square, and of
+/// the worst slot.
+fn bits(ckks: &Ckks, secret: &SecretKey, both: [&Ciphertext; 2], is_real: bool) -> Result<[f64; 2]> {
     let [before, after] = both.map(|ciphertext| ckks.decrypt(ciphertext, secret));
     let (before, after) = (before?.concat(), after?.concat());
-    let errors = before.iter().zip(&after).map(|(a, b)| (a - b).norm());
+    let errors = before.iter().zip(&after).map(|(a, b)| if is_real { (a - b).re.abs() } else { (a - b).norm() });
     let (squares, worst) =
         errors.fold((0.0, 0.0f64), |(squares, worst), error| (squares + error * error, worst.max(error)));
     Ok([-f64::log2(squares / before.len() as f64) / 2.0, -worst.log2()])

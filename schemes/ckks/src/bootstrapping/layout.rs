@@ -56,7 +56,7 @@ impl Layout {
         let dropped = |level: usize| ckks.below(level, 1.0).map(|(_, rest)| 1.0 / rest);
         let q0 = bits(&parameters.q()[..parameters.limbs(0)]).exp2();
         let ratio = f64::from(log_ratio).exp2();
-        let (own, scale) = (dropped(top - up)?.log2().round().exp2(), parameters.scale());
+        let (own, scale) = (dropped(top - up)?, parameters.scale());
         let stage = |level, changed: f64, diagonals| Ok(Stage { level, scale: changed * dropped(level)?, diagonals });
         // the last map leaves the scale Δ_0
         let to_coefficients = (1..=down).rev().zip(stages::to_coefficients(ckks, down, 1.0));
