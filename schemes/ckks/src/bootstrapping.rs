@@ -9,7 +9,7 @@
 //! | coefficients to slots | 4 | The slots hold x = z/r + I, for the message ratio r = q_0/Δ_0. |
 //! | sine | 8 | The slots hold sin(2πx)/2π·r, which is nearly z. |
 //!
-//! Slots are precisely the coefficients between the two linear maps, but in another order, which nothing depends on.
+//! Between the two linear maps, coefficients are in bit-reversed order. Nothing there depends on the order.
 //!
 //! During raising, ciphertexts are under an ephemeral sparse secret (Bossuat, Troncoso-Pastoriza and Hubaux, eprint
 //! 2022/024). Its weight of 32 bounds I by 16 for every ciphertext, so the sine is never evaluated outside its interval.
