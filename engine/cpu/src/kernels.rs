@@ -370,14 +370,15 @@ impl<F: Field, S: Store<F::Word>> Kernels for Trees<'_, F, S> {
             };
             let key_row = if own_row < of.own { own_row } else { own_row + of.limbs - of.period };
             let key = |element: usize| (element * of.limbs + key_row) * n;
-            // the further term of this row, its factor, a constant and 1
+            // the further term of this row, its factor, a constant and 1; constants are public
+            let is_zero = |number: &S| bytemuck::bytes_of(number).iter().all(|byte| *byte == 0);
             let further = plus.filter(|(_, sums, _)| set < *sums).and_then(|(elements, sums, factors)| {
                 let bytes = factors.chunks_exact(3 * size_of::<S>()).nth(row)?;
                 let numbers: [S; 3] =
                     core::array::from_fn(|i| pod_read_unaligned(&bytes[i * size_of::<S>()..][..size_of::<S>()]));
                 let stride = elements.len() / items;
                 let limb = &elements[item * stride + set * (stride / sums) + row * n..][..n];
-                Some((limb, numbers.map(|number| number.load())))
+                Some((limb, set == 0 && !is_zero(&numbers[1]), numbers.map(|number| number.load())))
             });
             let mut memory = [(); 3].map(|()| Wiped::default());
             for (tile, sums) in sums.chunks_mut(TILE).enumerate() {
@@ -399,11 +400,11 @@ impl<F: Field, S: Store<F::Word>> Kernels for Trees<'_, F, S> {
                         *total = Some(total.map_or(sum, |total| field.relax(field.add(total, sum))));
                     }
                 }
-                if let Some((limb, [factor, constant, one])) = further {
+                if let Some((limb, has_constant, [factor, constant, one])) = further {
                     let [for_image, for_x, _] = &mut memory;
                     let x = self.reduced(row, turn.part(limb, within.clone(), for_image), for_x);
                     let product = |x, y| field.wide_reduce(field.wide_mad(field.wide_zero(), x, y));
-                    let number = (set == 0).then(|| product(one, constant));
+                    let number = has_constant.then(|| product(one, constant));
                     for (total, x) in totals.iter_mut().zip(x) {
                         for term in [Some(product(x.load(), factor)), number].into_iter().flatten() {
                             *total = Some(total.map_or(term, |total| field.relax(field.add(total, term))));

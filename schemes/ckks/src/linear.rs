@@ -15,11 +15,12 @@ use crate::types::{Ciphertext, GaloisKeys, rotation};
 
 /// A linear map of the slots of a ciphertext, encoded for one level: a matrix with a row and a column for each slot.
 ///
-/// Diagonal d of the matrix has the entry of row j and column j + d (in a circle) at place j. A map takes one step for
-/// each diagonal that is not zero, in the baby-step giant-step form of the diagonal method (Halevi–Shoup, eprint
-/// 2018/244) with double hoisting (Bossuat, Mouchet, Troncoso-Pastoriza and Hubaux, eprint 2020/1203): rotations of the
-/// ciphertext (baby steps) share one ModUp, stay modulo Q·P, and are summed there. Then the sums are rotated (giant
-/// steps). The division by P and the rescaling at the end are one.
+/// Place j of diagonal d has the entry of row j and column j + d, in a circle.
+///
+/// Images are computed by the diagonal method with baby steps and giant steps (Halevi–Shoup, eprint 2018/244) and double
+/// hoisting (Bossuat, Mouchet, Troncoso-Pastoriza and Hubaux, eprint 2020/1203). Baby steps rotate the ciphertext. They
+/// share one ModUp and stay modulo Q·P, where their products with diagonals are summed. Giant steps rotate these sums.
+/// A single division at the end is that by P and the rescaling.
 #[derive(Debug)]
 pub struct LinearMap {
     parameters: Arc<Parameters>,

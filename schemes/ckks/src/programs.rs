@@ -82,19 +82,6 @@ pub(crate) enum Operation {
     Unite,
 }
 
-impl Operation {
-    /// Returns the level of the result, given that of the operands.
-    fn level_after(&self, level: usize) -> usize {
-        match self {
-            Self::Rescale | Self::Linear(..) | Self::Multiply { rescaled: true, .. } => level.saturating_sub(1),
-            Self::Evaluate { polynomial, .. } => level.saturating_sub(polynomial.levels()),
-            Self::Drop { to } => *to,
-            Self::Raise => usize::MAX,
-            _ => level,
-        }
-    }
-}
-
 /// Smallest batch that is assumed to fill a GPU.
 const MANY: usize = 8;
 
@@ -143,7 +130,7 @@ impl Ckks {
     }
 
     fn build(&self, operation: &Operation, level: usize, p: &Pipeline) -> Result<()> {
-        let (steps, below) = (self.level(level)?, self.level(operation.level_after(level).min(self.top_level()))?);
+        let steps = self.level(level)?;
         let errors = self.parameters().errors().distribution();
         let parts = |name: &str| {
             let ciphertext = steps.ciphertext(p, name);
@@ -213,7 +200,8 @@ impl Ckks {
                 let key = || *key.get_or_init(|| steps.switching_key(p, "key"));
                 p.output("to", self.evaluated(p, polynomial, Term { value, level, scale }, [own, to], &key)?);
             }
-            Operation::Drop { .. } => {
+            Operation::Drop { to } => {
+                let below = self.level(to)?;
                 let limbs = below.plaintext_type().basis().len();
                 p.output("to", p.join(below.ciphertext_type(), &parts("a").map(|part| part.limbs(0..limbs))));
             }

@@ -4,19 +4,18 @@
 //! eprint 2018/1043). It takes bit-reversed elements z_t = m_t + i·m_(t + n) to slots in natural order. A stage is a
 //! product of adjacent layers.
 
-use std::collections::BTreeMap;
-
 use num_complex::Complex64;
 
+use crate::linear::Diagonals;
 use crate::roots::quarter;
 use crate::scheme::Ckks;
 
-/// Distances and entries of diagonals, as [`Ckks::linear_map`] takes them.
-type Diagonals = Vec<(i64, Vec<Complex64>)>;
+/// Diagonals as [`Ckks::linear_map`] takes them.
+type Stage = Vec<(i64, Vec<Complex64>)>;
 
 /// The maps whose product takes slots z to the slots of the polynomial with the elements `factor`·z, in bit-reversed
 /// order. They are applied in this order.
-pub(super) fn to_coefficients(ckks: &Ckks, stages: usize, factor: f64) -> Vec<Diagonals> {
+pub(super) fn to_coefficients(ckks: &Ckks, stages: usize, factor: f64) -> Vec<Stage> {
     let slots = ckks.parameters().slots();
     let roots = quarter(2 * slots);
     let layers: Vec<_> = (0..slots.ilog2()).map(|log| layer(&roots, 1 << log, false)).collect();
@@ -27,7 +26,7 @@ pub(super) fn to_coefficients(ckks: &Ckks, stages: usize, factor: f64) -> Vec<Di
 }
 
 /// The maps whose product takes the slots of a polynomial to `factor` times its elements, in bit-reversed order.
-pub(super) fn to_slots(ckks: &Ckks, stages: usize, factor: f64) -> Vec<Diagonals> {
+pub(super) fn to_slots(ckks: &Ckks, stages: usize, factor: f64) -> Vec<Stage> {
     let slots = ckks.parameters().slots();
     let roots = quarter(2 * slots);
     let layers: Vec<_> = (0..slots.ilog2()).rev().map(|log| layer(&roots, 1 << log, true)).collect();
@@ -42,7 +41,7 @@ fn sizes(layers: usize, stages: usize) -> Vec<usize> {
 }
 
 /// Products of adjacent layers, each times an equal share of `factor`.
-fn grouped(layers: &[BTreeMap<i64, Vec<Complex64>>], sizes: &[usize], factor: f64) -> Vec<Diagonals> {
+fn grouped(layers: &[Diagonals], sizes: &[usize], factor: f64) -> Vec<Stage> {
     let share = factor.powf(1.0 / sizes.len() as f64);
     let mut left = layers;
     let stage = |size: &usize| {
@@ -55,8 +54,8 @@ fn grouped(layers: &[BTreeMap<i64, Vec<Complex64>>], sizes: &[usize], factor: f6
 }
 
 /// The layer with butterflies between slots at this distance h, or its inverse: (a, b) → (a + w·b, a − w·b), with
-/// w = ζ^(5^j·n/h/2) modulo the order of ζ for slot j, for n slots. `roots` are the powers ζ^t for t ≤ n.
-fn layer(roots: &[Complex64], distance: usize, inverse: bool) -> BTreeMap<i64, Vec<Complex64>> {
+/// w = ζ^(n/(2h)·5^j) for slot j, for n slots and ζ of order 4n. `roots` are the powers ζ^t for t ≤ n.
+fn layer(roots: &[Complex64], distance: usize, inverse: bool) -> Diagonals {
     let slots = roots.len() - 1;
     let root = |power: usize| {
         let turned = roots[power % slots];
@@ -70,7 +69,7 @@ fn layer(roots: &[Complex64], distance: usize, inverse: bool) -> BTreeMap<i64, V
     let order = 8 * distance;
     let powers = core::iter::successors(Some(1), |power| Some(power * 5 % order));
     let twiddles: Vec<Complex64> = powers.take(distance).map(|power| root(power * (4 * slots / order))).collect();
-    let mut diagonals: BTreeMap<i64, Vec<Complex64>> = BTreeMap::new();
+    let mut diagonals = Diagonals::new();
     let mut set = |d: i64, slot: usize, entry| {
         let d = d.rem_euclid(slots as i64);
         diagonals.entry(d).or_insert_with(|| vec![Complex64::ZERO; slots])[slot] = entry;
@@ -88,8 +87,8 @@ fn layer(roots: &[Complex64], distance: usize, inverse: bool) -> BTreeMap<i64, V
 }
 
 /// The map that applies `first`, and then `then`.
-fn times(then: &BTreeMap<i64, Vec<Complex64>>, first: &BTreeMap<i64, Vec<Complex64>>) -> BTreeMap<i64, Vec<Complex64>> {
-    let mut product: BTreeMap<i64, Vec<Complex64>> = BTreeMap::new();
+fn times(then: &Diagonals, first: &Diagonals) -> Diagonals {
+    let mut product = Diagonals::new();
     for (d, entries) in then {
         for (e, others) in first {
             let slots = entries.len();

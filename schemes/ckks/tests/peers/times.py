@@ -54,7 +54,7 @@ def theirs():
     slots, scheme = 1 << (LOG_N - 1), scheme_of(LOG_N, Q, P)
     keys = scheme.KeyGen()
     scheme.EvalMultKeyGen(keys.secretKey)
-    # baby steps and giant steps as in `Matrix`
+    # baby steps and giant steps as in `LinearMap`, but hoisted once
     babies = math.isqrt(2 * SIZE)
     steps = sorted(set(range(1, babies)) | set(range(babies, SIZE, babies)))
     scheme.EvalRotateKeyGen(keys.secretKey, steps)
