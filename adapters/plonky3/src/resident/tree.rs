@@ -66,8 +66,8 @@ impl<F: HashField> MerkleTree<F> {
     }
 
     /// The tree whose leaves are those of these trees, one after another. The trees may be on other devices of the same kind.
-    /// They have the same number of rows, a power of two and a multiple of the arity. The lower layers are copied on `copies`
-    /// and can be read once that is done; those above all trees are made on `stream`.
+    /// They have the same number of rows, a power of two and a multiple of the arity. The first one is on this device. The
+    /// lower layers are copied, those of other devices on `copies`; the layers above all trees are made on `stream`.
     ///
     /// # Errors
     /// Errors of the devices.
@@ -91,7 +91,9 @@ impl<F: HashField> MerkleTree<F> {
             let bytes = each.count(layer) * size_of::<Digest<F>>();
             let mut piece = engine.device().buffer_of_parts(trees.len() * bytes)?;
             for (i, tree) in trees.iter().enumerate() {
-                copies.copy(tree.layer(layer)?, piece.slice_mut(i * bytes..(i + 1) * bytes)?)?;
+                // a copy within the device would wait for multiprocessors, and other devices' memory with it
+                let on = if i == 0 { stream } else { copies };
+                on.copy(tree.layer(layer)?, piece.slice_mut(i * bytes..(i + 1) * bytes)?)?;
             }
             pieces.insert(0, piece);
         }
