@@ -107,9 +107,14 @@ impl<'a, F: HashField> Commitment<'a, F> {
 impl<'a, F: HashField> Columns<'a, F> {
     /// The matrix; of a divided one the part of the first device, which has the first rows.
     pub(super) fn matrix(self) -> &'a Matrix<F> {
+        self.on(0)
+    }
+
+    /// The matrix; of a divided one the part of this device.
+    pub(super) fn on(self, device: usize) -> &'a Matrix<F> {
         match self {
             Self::Extended(matrix) | Self::Trace(matrix) => matrix,
-            Self::Divided(of) => &of.parts[0],
+            Self::Divided(of) => &of.parts[device],
         }
     }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use p3_commit::OpenedValues;
 use p3_field::ExtensionField;
 use p3_fri::{BatchMultiOpening, FriProof, PcsProverTranscript, PcsShape};
+use ringforge::run::BufferSliceMut;
 use ringforge::{Buffer, Result};
 
 use super::commitment::{Columns, Commitment};
@@ -20,7 +21,7 @@ use super::unsupported;
 use crate::gather::Gathering;
 use crate::hash::HashField;
 use crate::mmcs::Mmcs;
-use crate::resident::{Divided, Division, Gathered, Matrix, Member};
+use crate::resident::{Division, Gathered, Matrix};
 use crate::transform::Transform;
 
 /// How a matrix of a commitment is opened.
@@ -115,125 +116,126 @@ struct Weights<F, EF> {
     rows: Vec<Vec<Option<Matrix<F>>>>,
     /// log2 of the most rows of an extension.
     bits: usize,
-    /// Those of z. Lower extensions have the first points of the highest one.
-    here: Buffer,
-    /// For each height before the extension, the point that follows z, and its values.
-    next: Vec<(usize, EF, Buffer)>,
-    /// The values of both points on each other device of a group, in the first rows of its part.
-    others: Vec<Vec<Buffer>>,
+    /// For each height before the extension of which the next row is opened, the point that follows z.
+    next: Vec<(usize, EF)>,
+    /// One for each device of a group, or one.
+    parts: Vec<Part<F>>,
+    /// The first device of each part of the extensions.
+    owners: Vec<usize>,
 }
 
-/// Columns of a matrix that a device opens, in the first rows that it has of them: a coset of the trace's domain.
-struct Part<'a, F> {
+/// The rows of all extensions that a device has, and the weights of these rows.
+struct Part<F> {
+    /// log2 of its rows for each row before the extension.
+    added_bits: usize,
+    /// The shift of the coset that it is.
+    shift: F,
+    /// The weights for z. Lower extensions have the first points of the highest one.
+    here: Buffer,
+    /// The weights for each point that follows z.
+    next: Vec<Buffer>,
+}
+
+/// Columns of a matrix whose values a device computes, from the first rows that it has of them.
+struct Share<'a, F> {
     device: usize,
     matrix: &'a Matrix<F>,
     columns: Range<usize>,
-    shift: F,
 }
 
 impl<F: HashField, EF: ExtensionField<F>> Weights<F, EF> {
     fn new<M>(at: &Place<'_, F, EF, M>, rounds: &[Round<'_, F>], z: EF) -> Result<Self> {
         let openings = || rounds.iter().flat_map(|round| &round.openings);
-        let bits = openings().map(|opening| opening.log_n).max().unwrap_or(0) + at.log_blowup();
+        let highest = openings().map(|opening| opening.log_n).max().unwrap_or(0);
+        let bits = highest + at.log_blowup();
         if !is_outside::<F, EF>(z, bits) {
             return Err(unsupported("the challenger draws a point at which the trace is extended"));
         }
-        let points = upload(at.stream, &points_of(bits, bits, F::GENERATOR))?;
-        let inverses = |bits: usize, z| {
-            let points = points.slice(0..(3 + bits) * size_of::<F>())?;
-            denominators(at.kernels, at.engine, at.stream, points, bits, z)
-        };
         let mut heights: Vec<usize> = openings().filter(|opening| opening.next).map(|opening| opening.log_n).collect();
         heights.sort_unstable();
         heights.dedup();
-        let next = |log_n: usize| {
-            let point = z * F::two_adic_generator(log_n);
-            Ok((log_n, point, inverses(log_n + at.log_blowup(), point)?))
-        };
+        let next: Vec<_> = heights.into_iter().map(|log_n| (log_n, z * F::two_adic_generator(log_n))).collect();
         let rows = |round: &Round<'_, F>| {
             let columns = round.commitment.columns().into_iter().zip(&round.openings);
             columns.map(|(columns, opening)| columns.first_rows(at.stream, opening.log_n, 0)).collect()
         };
         let rows = rounds.iter().map(rows).collect::<Result<_>>()?;
-        let (here, next) = (inverses(bits, z)?, heights.into_iter().map(next).collect::<Result<Vec<_>>>()?);
-        let divided = rounds.iter().flat_map(|round| round.commitment.columns()).find_map(Columns::divided);
-        let division = divided.into_iter().flat_map(|of| (1..at.members.len()).map(move |i| (i, of.division)));
-        let other = |(i, division): (usize, Division)| {
-            let (Member { engine, stream, .. }, log_n) = (&at.members[i], division.log_n);
-            let points = upload(stream, &points_of(log_n, log_n, division.shift(i, F::GENERATOR)))?;
-            let all = core::iter::once(z).chain(next.iter().map(|(_, point, _)| *point));
-            all.map(|z| denominators(at.kernels, engine, stream, (&points).into(), log_n, z)).collect()
+        let division = rounds.iter().flat_map(|round| round.commitment.columns()).find_map(Columns::divided);
+        let division = division.map(|of| of.division);
+        let part = |device: usize| {
+            let (engine, stream) = at.device(device);
+            let (added_bits, shift) = match division {
+                Some(of) => (of.log_held() - of.log_n, of.shift(device, F::GENERATOR)),
+                None => (at.log_blowup(), F::GENERATOR),
+            };
+            let points = upload(stream, &points_of(highest + added_bits, highest, shift))?;
+            let weights = |log_n: usize, z| {
+                let points = points.slice(0..(3 + log_n + added_bits) * size_of::<F>())?;
+                denominators(at.kernels, engine, stream, points, log_n + added_bits, z)
+            };
+            let here = weights(highest, z)?;
+            let next = next.iter().map(|(log_n, point)| weights(*log_n, *point)).collect::<Result<_>>()?;
+            Ok(Part { added_bits, shift, here, next })
         };
-        let others = division.map(other).collect::<Result<_>>()?;
-        Ok(Self { z, rows, bits, here, next, others })
+        let devices = division.map_or(1, |_| at.members.len());
+        let parts = (0..devices).map(part).collect::<Result<_>>()?;
+        let owners = division.map_or(vec![0], Division::owners);
+        Ok(Self { z, rows, bits, next, parts, owners })
     }
 
-    /// The matrices of each round that have the first rows, and how each is opened.
-    fn matrices<'r>(&'r self, rounds: &'r [Round<'_, F>]) -> Vec<Vec<(&'r Matrix<F>, Opening)>> {
+    /// The rows that a device has of the matrices of each round, and how each matrix is opened.
+    fn matrices<'r>(&'r self, rounds: &'r [Round<'_, F>], device: usize) -> Vec<Vec<(&'r Matrix<F>, Opening)>> {
         let of_round = |(round, rows): (&'r Round<'_, F>, &'r Vec<Option<Matrix<F>>>)| {
             let columns = round.commitment.columns().into_iter().zip(rows);
-            let matrices = columns.map(|(columns, rows)| rows.as_ref().unwrap_or(columns.matrix()));
+            let matrices = columns.map(|(columns, rows)| rows.as_ref().unwrap_or(columns.on(device)));
             matrices.zip(round.openings.iter().copied()).collect()
         };
         rounds.iter().zip(&self.rows).map(of_round).collect()
     }
 
-    /// The points at which a matrix is opened, each with its values on a device.
+    /// The points at which a matrix is opened, each with the weights of a device's rows.
     fn of(&self, opening: Opening, device: usize) -> Vec<(EF, &Buffer)> {
-        let next = self.next.iter().find(|(log_n, ..)| opening.next && *log_n == opening.log_n);
-        let next = next.map(|(_, point, inverses)| (*point, inverses));
-        let mut all: Vec<_> = core::iter::once((self.z, &self.here)).chain(next).collect();
-        if device > 0 {
-            all.iter_mut().zip(&self.others[device - 1]).for_each(|((_, own), other)| *own = other);
-        }
-        all
+        let part = &self.parts[device];
+        let next = self.next.iter().zip(&part.next).find(|((log_n, _), _)| opening.next && *log_n == opening.log_n);
+        let next = next.map(|((_, point), weights)| (*point, weights));
+        core::iter::once((self.z, &part.here)).chain(next).collect()
     }
 
-    /// The columns of a matrix that each device opens.
-    fn parts<'r>(
-        at: &Place<'_, F, EF, impl Sized>,
-        columns: Columns<'r, F>,
-        matrix: &'r Matrix<F>,
-    ) -> Vec<Part<'r, F>> {
+    /// The columns of a matrix whose values each device computes.
+    fn shares<'r>(&self, columns: Columns<'r, F>, matrix: &'r Matrix<F>) -> Vec<Share<'r, F>> {
         let width = matrix.width();
-        let Some(Divided { division, parts }) = columns.divided() else {
-            return vec![Part { device: 0, matrix, columns: 0..width, shift: F::GENERATOR }];
+        let of_each = width.div_ceil(self.parts.len());
+        let share = |(device, begin): (usize, usize)| {
+            let matrix = if device == 0 { matrix } else { columns.on(device) };
+            Share { device, matrix, columns: begin..width.min(begin + of_each) }
         };
-        let share = width.div_ceil(at.members.len());
-        let begins = (0..width).step_by(share).enumerate();
-        let part = |(device, begin): (usize, usize)| {
-            let (columns, shift) = (begin..width.min(begin + share), division.shift(device, F::GENERATOR));
-            Part { device, matrix: &parts[device], columns, shift }
-        };
-        begins.map(part).collect()
+        (0..width).step_by(of_each).enumerate().map(share).collect()
     }
 
     /// The values of all matrices at their points.
     fn values<M>(&self, at: &Place<'_, F, EF, M>, rounds: &[Round<'_, F>]) -> Result<OpenedValues<EF>> {
-        let all = self.matrices(rounds).into_iter().zip(rounds);
+        let all = self.matrices(rounds, 0).into_iter().zip(rounds);
         let all: Vec<Vec<_>> = all
             .map(|(matrices, round)| {
-                let parts = |((matrix, opening), columns)| (Self::parts(at, columns, matrix), opening);
-                matrices.into_iter().zip(round.commitment.columns()).map(parts).collect()
+                let shares = |((matrix, opening), columns)| (self.shares(columns, matrix), opening);
+                matrices.into_iter().zip(round.commitment.columns()).map(shares).collect()
             })
             .collect();
-        let devices = 1 + self.others.len();
         let of_device = |device: usize| {
-            let parts = all.iter().flatten().flat_map(|(parts, opening)| parts.iter().map(|part| (part, *opening)));
-            self.sums(at, device, &parts.filter(|(part, _)| part.device == device).collect::<Vec<_>>())
+            let shares =
+                all.iter().flatten().flat_map(|(shares, opening)| shares.iter().map(|share| (share, *opening)));
+            self.sums(at, device, &shares.filter(|(share, _)| share.device == device).collect::<Vec<_>>())
         };
-        let sums = (0..devices).map(of_device).collect::<Result<Vec<_>>>()?;
-        let download = |(device, sums): (usize, Buffer)| {
-            let stream = at.members.get(device).map_or(at.stream, |member| &member.stream);
-            Ok(exts::<F, EF>(&stream.download(&sums)?).into_iter())
-        };
+        let sums = (0..self.parts.len()).map(of_device).collect::<Result<Vec<_>>>()?;
+        let download =
+            |(device, sums): (usize, Buffer)| Ok(exts::<F, EF>(&at.device(device).1.download(&sums)?).into_iter());
         let mut sums = sums.into_iter().enumerate().map(download).collect::<Result<Vec<_>>>()?;
-        let mut of_matrix = |(parts, opening): &(Vec<Part<'_, F>>, Opening)| {
+        let mut of_matrix = |(shares, opening): &(Vec<Share<'_, F>>, Opening)| {
             let points = self.of(*opening, 0).len();
             let mut own: Vec<EF> = Vec::new();
-            for Part { device, columns, shift, .. } in parts {
+            for Share { device, columns, .. } in shares {
                 // barycentric interpolation on the coset s·H: z (z^n − s^n) / (n s^n)
-                let shift_to_n = shift.exp_power_of_2(opening.log_n);
+                let shift_to_n = self.parts[*device].shift.exp_power_of_2(opening.log_n);
                 let inverse = (shift_to_n.mul_2exp_u64(opening.log_n as u64)).inverse();
                 let scale = |z: EF| z * (z.exp_power_of_2(opening.log_n) - shift_to_n) * inverse;
                 let scales: Vec<EF> = self.of(*opening, 0).into_iter().map(|(z, _)| scale(z)).collect();
@@ -250,12 +252,11 @@ impl<F: HashField, EF: ExtensionField<F>> Weights<F, EF> {
     }
 
     /// Enqueues the sums of columns with these values as weights on a device.
-    fn sums<M>(&self, at: &Place<'_, F, EF, M>, device: usize, parts: &[(&Part<'_, F>, Opening)]) -> Result<Buffer> {
-        let (engine, stream) =
-            at.members.get(device).map_or((at.engine, at.stream), |member| (&member.engine, &member.stream));
+    fn sums<M>(&self, at: &Place<'_, F, EF, M>, device: usize, shares: &[(&Share<'_, F>, Opening)]) -> Result<Buffer> {
+        let (engine, stream) = at.device(device);
         let of_element = EF::DIMENSION * size_of::<F>();
-        let elements = |part: &Part<'_, F>, opening| part.columns.len() * self.of(opening, device).len();
-        let count = parts.iter().map(|(part, opening)| elements(part, *opening)).sum::<usize>();
+        let elements = |share: &Share<'_, F>, opening| share.columns.len() * self.of(opening, device).len();
+        let count = shares.iter().map(|(share, opening)| elements(share, *opening)).sum::<usize>();
         let (mut sums, mut begin) = (stream.zeros(count * of_element)?, 0);
         let mut pack = Pack::new();
         let mut at_points = |(_, opening): &(_, Opening)| {
@@ -263,10 +264,10 @@ impl<F: HashField, EF: ExtensionField<F>> Weights<F, EF> {
             inverses.resize(2, EF::ZERO);
             pack.add(&flat(&inverses))
         };
-        let at_points: Vec<_> = parts.iter().map(&mut at_points).collect();
+        let at_points: Vec<_> = shares.iter().map(&mut at_points).collect();
         let pack = pack.upload(stream)?;
-        for ((part, opening), at_points) in parts.iter().zip(at_points) {
-            let Part { matrix, columns, .. } = part;
+        for ((share, opening), at_points) in shares.iter().zip(at_points) {
+            let Share { matrix, columns, .. } = share;
             let (whole, log_n) = (Shape::of(matrix), opening.log_n);
             let shape = Shape { columns: columns.len(), ..whole };
             let from = match columns.len() < whole.columns {
@@ -286,7 +287,7 @@ impl<F: HashField, EF: ExtensionField<F>> Weights<F, EF> {
             let unused = pack.slice(at_points.start..at_points.start + of_element)?;
             let call = program.on(stream, 1).input("matrix", from).input("at", pack.slice(at_points)?);
             let call = call.input("here", here.unwrap_or(unused.clone())).input("next", next.unwrap_or(unused));
-            let end = begin + elements(part, *opening) * of_element;
+            let end = begin + elements(share, *opening) * of_element;
             call.output("sums", sums.slice_mut(begin..end)?).run()?;
             begin = end;
         }
@@ -294,7 +295,8 @@ impl<F: HashField, EF: ExtensionField<F>> Weights<F, EF> {
     }
 
     /// Enqueues the functions that FRI tests, one for each height, the highest first: the sum, with powers of `alpha`, of
-    /// (y − p(x)) / (z − x) for all openings of that height.
+    /// (y − p(x)) / (z − x) for all openings of that height. Devices compute the values at their own rows; all values end up
+    /// on the first one.
     fn reduced<M>(
         &self,
         at: &Place<'_, F, EF, M>,
@@ -302,30 +304,48 @@ impl<F: HashField, EF: ExtensionField<F>> Weights<F, EF> {
         values: &OpenedValues<EF>,
         alpha: EF,
     ) -> Result<Vec<(usize, Buffer)>> {
-        let mut groups: BTreeMap<Reverse<usize>, Vec<Group<'_, F, EF>>> = BTreeMap::new();
-        for (round, mut values) in self.matrices(rounds).into_iter().zip(values.iter().map(Vec::as_slice)) {
-            for (matrix, opening) in round {
-                let own = values.split_off(..matrix.width() / opening.columns).unwrap_or_default();
-                groups.entry(Reverse(opening.log_n)).or_default().push((matrix, opening, own));
+        let of_element = EF::DIMENSION * size_of::<F>();
+        let mut functions = Vec::new();
+        for (i, &device) in self.owners.iter().enumerate() {
+            let mut groups: BTreeMap<Reverse<usize>, Vec<Group<'_, F, EF>>> = BTreeMap::new();
+            for (round, mut values) in self.matrices(rounds, device).into_iter().zip(values.iter().map(Vec::as_slice)) {
+                for (matrix, opening) in round {
+                    let own = values.split_off(..matrix.width() / opening.columns).unwrap_or_default();
+                    groups.entry(Reverse(opening.log_n)).or_default().push((matrix, opening, own));
+                }
+            }
+            for (group, (Reverse(log_n), matrices)) in groups.into_iter().enumerate() {
+                if i == 0 {
+                    let bits = log_n + at.log_blowup();
+                    functions.push((bits, at.engine.device().buffer_of_parts(of_element << bits)?));
+                }
+                let bytes = of_element << (log_n + self.parts[device].added_bits);
+                let to = functions[group].1.slice_mut(i * bytes..(i + 1) * bytes)?;
+                if device == 0 {
+                    self.reduced_at(at, device, (log_n, &matrices), alpha, to)?;
+                } else {
+                    let mut own = at.device(device).0.device().buffer(bytes)?;
+                    self.reduced_at(at, device, (log_n, &matrices), alpha, (&mut own).into())?;
+                    at.stream.copy(&own, to)?;
+                }
             }
         }
-        let function = |(Reverse(log_n), group): (Reverse<usize>, Vec<Group<'_, F, EF>>)| {
-            Ok((log_n + at.log_blowup(), self.reduced_at(at, log_n, &group, alpha)?))
-        };
-        groups.into_iter().map(function).collect()
+        Ok(functions)
     }
 
-    /// Enqueues the function of one height. The sum of all polynomials is extended, which is faster than the sum of their
-    /// extensions.
+    /// Enqueues the function of one height, at the rows of a device. The sum of all polynomials is extended, which is faster
+    /// than the sum of their extensions.
     fn reduced_at<M>(
         &self,
         at: &Place<'_, F, EF, M>,
-        log_n: usize,
-        group: &[Group<'_, F, EF>],
+        device: usize,
+        (log_n, group): (usize, &[Group<'_, F, EF>]),
         alpha: EF,
-    ) -> Result<Buffer> {
-        let Place { engine, stream, kernels, .. } = *at;
-        let (degree, bits) = (EF::DIMENSION, log_n + at.log_blowup());
+        to: BufferSliceMut<'_>,
+    ) -> Result<()> {
+        let ((engine, stream), kernels) = (at.device(device), at.kernels);
+        let part = &self.parts[device];
+        let (degree, bits) = (EF::DIMENSION, log_n + part.added_bits);
         let of_element = degree * size_of::<F>();
         let both = group.iter().any(|(_, opening, _)| opening.next);
         let columns = if both { 2 * degree } else { degree };
@@ -354,22 +374,22 @@ impl<F: HashField, EF: ExtensionField<F>> Weights<F, EF> {
             let call = program.on(stream, 1).input("matrix", matrix.elements()).input("powers", pack.slice(powers)?);
             call.input("factor", pack.slice(factor)?).output("combined", &mut combined).run()?;
         }
-        let combined = Matrix::<F>::new(engine, combined, 1 << log_n)?;
-        let transform = Transform::ExtendReversed(at.log_blowup(), F::GENERATOR, F::GENERATOR);
-        let combined = combined.first_transformed(stream, 1 << log_n, transform)?;
+        let mut combined = Matrix::<F>::new(engine, combined, 1 << log_n)?;
+        if part.added_bits > 0 {
+            let transform = Transform::ExtendReversed(part.added_bits, part.shift, part.shift);
+            combined = combined.first_transformed(stream, 1 << log_n, transform)?;
+        }
         let key = ("reduced openings", TypeId::of::<(F, EF)>(), bits, both);
         let program = engine.program_of(&key, |planner| kernels.reduced(planner, 1 << bits, both))?;
-        let next = self.next.iter().find(|(other, ..)| both && *other == log_n).map(|(.., inverses)| inverses);
-        let mut reduced = engine.device().buffer(of_element << bits)?;
+        let next = self.next.iter().position(|(other, _)| both && *other == log_n);
         let call = program.on(stream, 1).input("combined", combined.elements());
         let call =
-            call.input("constants", pack.slice(constants)?).input("here", self.here.slice(0..of_element << bits)?);
+            call.input("constants", pack.slice(constants)?).input("here", part.here.slice(0..of_element << bits)?);
         let call = match next {
-            Some(next) => call.input("next", next),
+            Some(next) => call.input("next", &part.next[next]),
             None => call.input("next", pack.slice(unused)?),
         };
-        call.output("reduced", &mut reduced).run()?;
-        Ok(reduced)
+        call.output("reduced", to).run()
     }
 }
 

@@ -56,6 +56,11 @@ impl<F: HashField, EF, M> Place<'_, F, EF, M> {
         self.pcs.log_blowup()
     }
 
+    /// A device of the proof, with its stream.
+    pub(super) fn device(&self, number: usize) -> (&Engine, &Stream) {
+        self.members.get(number).map_or((self.engine, self.stream), |member| (&member.engine, &member.stream))
+    }
+
     /// The commitment that a tree is for Plonky3.
     pub(super) fn cap(&self, tree: &MerkleTree<F>) -> Result<Cap<F>> {
         tree.cap(self.stream, self.pcs.mmcs().cap_height().min(tree.height()))

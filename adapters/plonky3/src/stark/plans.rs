@@ -74,8 +74,13 @@ fn of_transforms<F: HashField>(
     let root = F::two_adic_generator(log_n + log_blowup);
     for log_parts in 1..=log_blowup {
         let shifts = root.shifted_powers(g).take(1 << log_parts);
-        let evaluate = |shift| Transform::Evaluate(log_blowup - log_parts, F::ONE, shift);
-        transforms.extend(shifts.map(|shift| (evaluate(shift), layout, 1)));
+        let added = log_blowup - log_parts;
+        for shift in shifts {
+            transforms.push((Transform::Evaluate(added, F::ONE, shift), layout, 1));
+            if added > 0 {
+                transforms.push((Transform::ExtendReversed(added, shift, shift), layout, 1));
+            }
+        }
     }
     let root = F::two_adic_generator(log_n + log_chunks);
     let shifts = root.shifted_powers(g).take(1 << log_chunks);

@@ -82,6 +82,11 @@ impl Division {
         part << (self.log_devices - self.log_parts())
     }
 
+    /// The first device of each part.
+    pub(crate) fn owners(self) -> Vec<usize> {
+        (0..1 << self.log_parts()).map(|part| self.device_of(part)).collect()
+    }
+
     /// The shift of the coset that a device's part is, where the extension is on the coset of `shift`.
     pub(crate) fn shift<F: EngineField>(self, device: usize, shift: F) -> F {
         let part = self.first(device).0 >> self.log_held();
