@@ -1,6 +1,7 @@
 //! The prover of several tables with lookups between them.
 
 use core::fmt;
+use core::ops::Range;
 use std::sync::Arc;
 
 use p3_air::Air;
@@ -21,14 +22,16 @@ use p3_uni_stark::PreprocessedOpenedValues;
 use ringforge::{Engine, Error, Result};
 
 use super::commitment::{Columns, Commitment};
+use super::elements::Pack;
 use super::lookups::{Places, check, dags};
 use super::memory::{Memory, Size};
 use super::openings::{Opening, Round, open};
 use super::place::{Phases, Place};
 use super::settings::{Settings, settings_methods};
-use super::table::{Height, Table, Values, on_large_stack};
+use super::table::{Fractions, Height, Table, Values, on_large_stack, running_sums};
 use super::unsupported;
 use super::work::Smallest;
+use crate::field::elements;
 use crate::hash::HashField;
 use crate::merkle::Cap;
 use crate::pcs::Pcs;
@@ -347,18 +350,30 @@ where
         interpreted: &[bool],
     ) -> Result<(Vec<Option<Matrix<F>>>, Vec<Option<EF>>)> {
         let Place { engine, stream, .. } = *at;
-        let mut fractions = Vec::with_capacity(self.tables.len());
+        let (mut places, mut bytes) = (Vec::with_capacity(self.tables.len()), 0);
+        for (table, log_n) in self.tables.iter().zip(&begun.log_ns) {
+            places.push(bytes..bytes + table.totals(*log_n));
+            // slices of buffers begin at multiples of 16 bytes
+            bytes = (bytes + table.totals(*log_n)).next_multiple_of(16);
+        }
+        let (mut totals, mut fractions) = (stream.zeros(bytes)?, Vec::with_capacity(self.tables.len()));
         for (i, table) in self.tables.iter().enumerate() {
             let preprocessed = self.preprocessed.as_ref().and_then(|of| of.columns[i].as_ref());
             let publics = self.publics(i, begun.inputs[i].1, &challenges[i], EF::ZERO);
             let matrices = [begun.matrix(i), preprocessed, None].map(|matrix| matrix.map(Columns::Trace));
             let values = Values { matrices, publics: &publics, log_n: begun.log_ns[i], interpreted: interpreted[i] };
-            fractions.push(table.fractions(engine, stream, &values)?);
+            fractions.push(table.fractions(engine, stream, &values, totals.slice_mut(places[i].clone())?)?);
         }
-        // all fractions are enqueued before the first total is waited for
-        let made = self.tables.iter().zip(fractions).map(|(table, fractions)| {
-            let made = fractions.map(|fractions| table.permutation(engine, stream, fractions)).transpose()?;
-            Ok(made.map_or((None, None), |(matrix, terminal)| (Some(matrix), Some(terminal))))
+        let (totals, mut pack) = (stream.download::<F::Word>(&totals)?, Pack::new());
+        let sums = |(place, made): (&Range<usize>, &Option<Fractions>)| {
+            let totals = elements::<F>(&totals[place.start / size_of::<F>()..place.end / size_of::<F>()]);
+            made.as_ref().map(|_| running_sums::<F, EF>(totals)).map(|(before, sum)| (pack.add(&before), sum))
+        };
+        let sums: Vec<_> = places.iter().zip(&fractions).map(sums).collect();
+        let pack = pack.upload(stream)?;
+        let made = self.tables.iter().zip(fractions).zip(sums).map(|((table, fractions), sums)| {
+            let Some((fractions, (before, terminal))) = fractions.zip(sums) else { return Ok((None, None)) };
+            Ok((Some(table.permutation(engine, stream, fractions, pack.slice(before)?)?), Some(terminal)))
         });
         made.collect()
     }

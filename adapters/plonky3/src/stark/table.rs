@@ -12,17 +12,18 @@ use p3_dft::Radix2DFTSmallBatch;
 use p3_field::ExtensionField;
 use p3_field::coset::TwoAdicMultiplicativeCoset;
 use p3_fri::build_periodic_lde_table_two_adic;
+use ringforge::run::{BufferSlice, BufferSliceMut};
 use ringforge::{Buffer, Engine, Error, Result, Stream};
 
 use super::commitment::Columns;
 use super::compilation::Compilation;
 use super::dag::{Dag, Node, Source};
-use super::elements::{canonical, ext, reversed, upload};
+use super::elements::{canonical, ext, reversed};
 use super::evaluation::{Evaluation, Inputs};
 use super::kernels::{Domain, Kernels, SUMMED, Shape};
 use super::memory::Size;
 use super::unsupported;
-use crate::field::{EngineField, elements};
+use crate::field::EngineField;
 use crate::hash::HashField;
 use crate::layout::Layout;
 use crate::pcs::Pcs;
@@ -70,10 +71,9 @@ pub(super) struct Values<'a, F> {
     pub(super) interpreted: bool,
 }
 
-/// The permutation columns of a table before its running sums, and the sums of the fractions over [`SUMMED`] rows.
+/// The permutation columns of a table before its running sums.
 pub(super) struct Fractions {
     columns: Buffer,
-    totals: Buffer,
     log_n: usize,
 }
 
@@ -317,8 +317,20 @@ impl<F: HashField, EF: ExtensionField<F>> Table<F, EF> {
         Matrix::new(engine, extension, 1 << (log_n + log_blowup))
     }
 
-    /// Enqueues the fractions of the lookups in the rows of a trace. The matrices are not extended. `None` without lookups.
-    pub(super) fn fractions(&self, engine: &Engine, stream: &Stream, of: &Values<'_, F>) -> Result<Option<Fractions>> {
+    /// The bytes of the sums of fractions over [`SUMMED`] rows; 0 without lookups.
+    pub(super) fn totals(&self, log_n: usize) -> usize {
+        self.terms.as_ref().map_or(0, |_| EF::DIMENSION * size_of::<F>() * (1usize << log_n).div_ceil(SUMMED))
+    }
+
+    /// Enqueues the fractions of the lookups in the rows of a trace, and their sums over [`SUMMED`] rows. The matrices are not
+    /// extended. `None` without lookups.
+    pub(super) fn fractions(
+        &self,
+        engine: &Engine,
+        stream: &Stream,
+        of: &Values<'_, F>,
+        totals: BufferSliceMut<'_>,
+    ) -> Result<Option<Fractions>> {
         let Some(terms) = &self.terms else { return Ok(None) };
         let Values { publics, log_n, interpreted, .. } = *of;
         let matrices = of.matrices.map(|columns| columns.map(Columns::matrix));
@@ -337,32 +349,40 @@ impl<F: HashField, EF: ExtensionField<F>> Table<F, EF> {
         let program = engine.program_of(&key, |planner| self.kernels.fractions(planner, log_n, self.lookups))?;
         let of_element = EF::DIMENSION * size_of::<F>();
         let mut columns = engine.device().buffer(((self.lookups + 1) * of_element) << log_n)?;
-        let mut totals = engine.device().buffer(of_element * (1usize << log_n).div_ceil(SUMMED))?;
         let call = program.on(stream, 1).input("terms", &terms);
-        call.output("columns", &mut columns).output("totals", &mut totals).run()?;
-        Ok(Some(Fractions { columns, totals, log_n }))
+        call.output("columns", &mut columns).output("totals", totals).run()?;
+        Ok(Some(Fractions { columns, log_n }))
     }
 
-    /// The permutation columns and the sum of all fractions. Waits for the totals.
-    pub(super) fn permutation(&self, engine: &Engine, stream: &Stream, of: Fractions) -> Result<(Matrix<F>, EF)> {
-        let Fractions { mut columns, totals, log_n } = of;
-        let totals: Vec<F::Word> = stream.download(&totals)?;
-        let (mut before, mut terminal) = (Vec::with_capacity(totals.len()), Vec::new());
-        for totals in elements::<F>(&totals).chunks(totals.len() / EF::DIMENSION) {
-            let mut sum = F::ZERO;
-            for total in totals {
-                before.push(sum);
-                sum += *total;
-            }
-            terminal.push(canonical(sum));
-        }
-        let before = upload(stream, &before)?;
+    /// Enqueues the permutation columns. `before` are the sums of all fractions before each [`SUMMED`] rows.
+    pub(super) fn permutation(
+        &self,
+        engine: &Engine,
+        stream: &Stream,
+        of: Fractions,
+        before: BufferSlice<'_>,
+    ) -> Result<Matrix<F>> {
+        let Fractions { mut columns, log_n } = of;
         let all = (self.lookups + 1) * EF::DIMENSION;
         let key = ("running sums", TypeId::of::<(F, EF)>(), log_n, all);
         let program = engine.program_of(&key, |planner| self.kernels.accumulated(planner, log_n, all))?;
-        program.on(stream, 1).input("before", &before).output("columns", &mut columns).run()?;
-        Ok((Matrix::new(engine, columns, 1 << log_n)?, ext(&terminal)))
+        program.on(stream, 1).input("before", before).output("columns", &mut columns).run()?;
+        Matrix::new(engine, columns, 1 << log_n)
     }
+}
+
+/// The sums of the totals before each one, coefficient by coefficient, and the sum of all.
+pub(super) fn running_sums<F: EngineField, EF: ExtensionField<F>>(totals: &[F]) -> (Vec<F>, EF) {
+    let (mut before, mut terminal) = (Vec::with_capacity(totals.len()), Vec::new());
+    for totals in totals.chunks(totals.len() / EF::DIMENSION) {
+        let mut sum = F::ZERO;
+        for total in totals {
+            before.push(sum);
+            sum += *total;
+        }
+        terminal.push(canonical(sum));
+    }
+    (before, ext(&terminal))
 }
 
 /// Runs work that may recurse as deeply as expressions of constraints are, as dropping them does.
