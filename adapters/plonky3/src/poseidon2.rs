@@ -9,12 +9,17 @@ use ringforge::{Plan, Planner, Result};
 
 use crate::field::{EngineField, elements, elements_mut};
 use crate::hash::HashField;
-use crate::layers::SPAN;
+use crate::layers::{Layers, SPAN};
 use crate::layout::Layout;
+use crate::merkle::{Digest, MerkleTree};
 use crate::permutation::{HEADERS, Key, MOST, Permutation, Permutes};
 
 /// Threads per block. Each thread computes one item.
 const THREADS: u32 = 128;
+/// Where no more blocks than this climb, several threads compute a node of layers of at most [`FEW`] nodes a block. More
+/// blocks keep a GPU busy, and would lose by it.
+const FEW_BLOCKS: u32 = 512;
+const FEW: usize = 64;
 
 /// Witnesses of a proof of work that a thread tries.
 pub(crate) const WITNESSES: usize = 4;
@@ -230,7 +235,8 @@ impl<F: HashField> Poseidon2<F> {
             let built = build(limits)?;
             Ok(Built { launch: Launch { items_per_block: 1, blocks_per_item: blocks, ..built.launch }, ..built })
         };
-        let numbers = [each, count, layers, span].map(|number| number as u64);
+        let few = if blocks <= FEW_BLOCKS { FEW } else { 0 };
+        let numbers = [each, count, layers, span, few].map(|number| number as u64);
         // SAFETY: a block reads its own children, the digests that it wrote before a barrier, and all constants. A thread
         // writes its own digests.
         #[allow(unsafe_code)]
@@ -289,6 +295,29 @@ impl<F: HashField> Poseidon2<F> {
         let kernel = unsafe { CustomKernel::new(text, ports, build, on_cpu).with_numbers([WITNESSES as u64]) };
         let title = "proof of work by Poseidon2".into();
         plan(planner, title, (&["state", "search"], "found"), kernel, &self.rows)
+    }
+
+    /// The tree over rows of this many columns, made on this thread.
+    ///
+    /// # Errors
+    /// As [`Layers::new`].
+    pub(crate) fn tree(&self, rows: &[F], columns: usize) -> Result<MerkleTree<F>> {
+        let layers = Layers::new(core::iter::once(rows.len() / columns), self.arity())?;
+        let leaf = |row: &[F]| {
+            let mut state = [F::ZERO; MOST];
+            absorb::<F>(&self.rows, &mut state, 0, true, row.iter().copied());
+            digest::<F>(&state)
+        };
+        let node = |children: &[Digest<F>]| {
+            let children: Vec<F> = children.iter().flat_map(AsRef::as_ref).copied().collect();
+            digest::<F>(&combine(self.digests(), &children))
+        };
+        let mut digests: Vec<Vec<_>> = vec![rows.chunks_exact(columns).map(leaf).collect()];
+        for (layer, step) in layers.steps().iter().enumerate() {
+            digests[layer].resize(layers.count(layer), Digest::<F>::default());
+            digests.push(digests[layer].chunks(step.children).take(step.nodes).map(node).collect());
+        }
+        Ok(MerkleTree::of_layers(digests, layers))
     }
 
     /// The CUDA source of the struct `Hash`, and the launch configuration.
@@ -367,6 +396,13 @@ fn combine<F: EngineField>(permutation: &Permutation<F>, digests: &[F]) -> [F; M
     state[..digests.len()].copy_from_slice(digests);
     permutation.permute(&mut state[..permutation.width()]);
     state
+}
+
+/// The first elements of a state.
+fn digest<F: HashField>(state: &[F]) -> Digest<F> {
+    let mut digest = Digest::<F>::default();
+    digest.as_mut().copy_from_slice(&state[..F::DIGEST]);
+    digest
 }
 
 /// Writes the first elements of a state as words below the modulus.

@@ -28,6 +28,14 @@ struct Field31 {
     RF_METHOD static Sum widen(Word x) { return x; }
     RF_METHOD static Sum add(Sum a, Sum b) { return rf::sub_once(a + b, q); }
     RF_METHOD static Word narrow(Sum x) { return x; }
+    RF_METHOD static Word sum(Word a, Word b) { return add(a, b); }
+
+    // A constant factor d, and floor(2^32 d / q) for Shoup multiplication.
+    struct Factor {
+        u32 d, quotient;
+    };
+    RF_METHOD static constexpr Factor factor(u64 d) { return {(u32)d, (u32)((d << 32) / q)}; }
+    RF_METHOD static Word times(Word x, Factor f) { return rf::sub_once(x * f.d - rf::mul_hi(x, f.quotient) * q, q); }
 
     // Montgomery product of signed words.
     // in: |a b| <= q^2   out: a b / R, below q in absolute value

@@ -24,16 +24,18 @@ struct FieldGoldilocks {
     }
     // Reduces a sum to a word of the same residue, by 2^64 = 2^32 - 1 modulo q.
     RF_METHOD static Word narrow(const Sum& x) {
-        return sum(rf::join(x.limb[0], x.limb[1]), rf::mul_wide(x.limb[2], 0xffffffffu));
+        return sum_of_reduced(rf::join(x.limb[0], x.limb[1]), rf::mul_wide(x.limb[2], 0xffffffffu));
     }
     // in: any word a; b < q   out: a word congruent to a + b. A carry is worth 2^32 - 1, and adding that does not carry
     // again.
-    RF_METHOD static Word sum(Word a, Word b) {
+    RF_METHOD static Word sum_of_reduced(Word a, Word b) {
         u32 sum[2] = {rf::low(a), rf::high(a)};
         const u32 other[2] = {rf::low(b), rf::high(b)};
         const u32 over = rf::add_limbs<2>(sum, sum, other);
         return rf::join(sum[0], sum[1]) + (0u - over);
     }
+    // in: any words   out: a word congruent to a + b
+    RF_METHOD static Word sum(Word a, Word b) { return sum_of_reduced(a, canonical(b)); }
     // Reduces any 128-bit p to a word of the same residue. p = lo + 2^64 mid + 2^96 top is congruent to lo - top +
     // (2^32 - 1) mid. This sum borrows or carries 2^64 at most once, which is corrected by 2^32 - 1.
     RF_METHOD static Word reduce(rf::u128 p) {
@@ -43,13 +45,16 @@ struct FieldGoldilocks {
         rf::row_mad<2>(sum, middle, 0xffffffffu, over);
         return rf::join(sum[0], sum[1]) + ((u64)over << 32) - (u64)(rf::i64)(rf::i32)over;
     }
+    using Factor = u64;
+    RF_METHOD static constexpr Factor factor(u64 d) { return d; }
+    RF_METHOD static Word times(Word x, Factor d) { return product(x, d); }
     RF_METHOD static Word product(Word a, Word b) { return reduce(rf::mad_wide(a, b, rf::u128{0, 0})); }
 
     // in: any x, constant < q   out: a word congruent to (x + constant)^degree
     template <u32 degree>
     RF_METHOD static Word power(Word x, Word constant) {
         static_assert(degree == 7, "the S-box degree of Goldilocks must be 7");
-        const Word y = sum(x, constant), cube = product(product(y, y), y);
+        const Word y = sum_of_reduced(x, constant), cube = product(product(y, y), y);
         return product(product(cube, cube), y);
     }
 

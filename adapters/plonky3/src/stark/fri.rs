@@ -9,7 +9,6 @@ use p3_commit::Mmcs as MmcsTrait;
 use p3_dft::{Radix2DFTSmallBatch, TwoAdicSubgroupDft};
 use p3_field::ExtensionField;
 use p3_fri::{CommitPhaseMultiStep, FriShape, ProverTranscript};
-use p3_matrix::dense::RowMajorMatrix;
 use p3_util::reverse_slice_index_bits;
 use ringforge::{Buffer, Result, Stream};
 
@@ -21,7 +20,6 @@ use crate::gather::Gathering;
 use crate::hash::HashField;
 use crate::merkle::Cap;
 use crate::resident::{Matrix, MerkleTree};
-use crate::stock::{Kept, Stock};
 
 /// The trees over FRI's functions.
 pub(super) trait Trees<F: HashField, EF: ExtensionField<F>>:
@@ -62,9 +60,9 @@ pub(super) struct Folded<F, EF: p3_field::Field, M: MmcsTrait<EF>> {
 }
 
 /// The rows that a round committed to, and their tree.
-enum Round<F: HashField> {
+enum Round<F: HashField, EF> {
     OnDevice(Box<(Matrix<F>, MerkleTree<F>)>),
-    OnHost(Kept<F, RowMajorMatrix<F>>),
+    OnHost(Vec<EF>, crate::MerkleTree<F>),
 }
 
 /// The opened rows of a round, and their paths: as ranges of what is gathered, or on the host.
@@ -111,7 +109,6 @@ where
 {
     let &Place { engine, stream, fri_cap, tail, pcs, .. } = at;
     let (hash, fri) = (pcs.mmcs().hash(), pcs.fri());
-    let stock = Stock::new(hash, fri_cap);
     let heights: Vec<usize> = functions.iter().map(|(bits, _)| *bits).collect();
     let mut functions = functions.into_iter().peekable();
     let (mut bits, function) = functions.next().ok_or_else(|| unsupported("no polynomial is opened"))?;
@@ -136,9 +133,9 @@ where
                 (Round::OnDevice(Box::new((rows, tree))), cap)
             }
             Function::OnHost(values) => {
-                let rows = RowMajorMatrix::new(flat(&values), EF::DIMENSION << log_arity);
-                let (cap, kept) = stock.commit(vec![rows]);
-                (Round::OnHost(kept), cap)
+                let tree = hash.tree(&flat(&values), EF::DIMENSION << log_arity)?;
+                let cap = tree.cap(fri_cap.min(tree.height())).ok_or_else(|| unsupported("a layer has no cap"))?;
+                (Round::OnHost(values, tree), cap)
             }
         };
         let (beta, witness) = transcript.commit_round(cap.clone());
@@ -153,11 +150,10 @@ where
             Round::OnDevice(made) => {
                 Function::OnDevice(fold(at, made.0.elements(), bits, &challenges, joined.as_ref())?)
             }
-            Round::OnHost(kept) => {
-                let values: Vec<EF> = kept.matrices()[0].values.chunks_exact(EF::DIMENSION).map(ext).collect();
+            Round::OnHost(values, _) => {
                 let joined = joined.map(|joined| Function::OnDevice(joined).to_host::<F>(stream, 1 << bits));
                 let (joined, factors) = (joined.transpose()?, fold_factors(bits + log_arity - 1));
-                Function::OnHost(fold_rows(&values, 1 << bits, &challenges, &factors, joined.as_deref()))
+                Function::OnHost(fold_rows(values, 1 << bits, &challenges, &factors, joined.as_deref()))
             }
         };
         rounds.push((round, log_arity));
@@ -180,9 +176,11 @@ where
                 let paths = tree.gather(&mut gathering, &groups, fri_cap.min(tree.height()))?;
                 Rows::OnDevice(rows.gather(&mut gathering, &groups)?, paths)
             }
-            Round::OnHost(kept) => {
-                let (rows, paths) = kept.open_several(&groups);
-                Rows::OnHost(rows.into_iter().flatten().flatten().collect(), paths)
+            Round::OnHost(values, tree) => {
+                let rows = groups.iter().map(|group| &values[group << log_arity..(group + 1) << log_arity]);
+                let paths = tree.paths(&groups, fri_cap.min(tree.height()));
+                let paths = paths.ok_or_else(|| unsupported("a leaf has no path"))?;
+                Rows::OnHost(flat(&rows.flatten().copied().collect::<Vec<EF>>()), paths)
             }
         };
         opened.push((rows, *log_arity, core::mem::replace(&mut current, groups)));

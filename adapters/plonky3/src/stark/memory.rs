@@ -278,14 +278,16 @@ impl<F: HashField, EF: ExtensionField<F>, M> Sizes<'_, F, EF, M> {
         }
         memory.hold(self.tree_of(order.iter().copied()));
 
-        // openings
+        // openings, where a device of a group has its own rows only
         let committed = memory.held;
+        let held = division.map_or(log_blowup, |of| of.log_held() - of.log_n);
+        let own = |columns: usize, log_n: usize| self.columns(columns, log_n + held);
         let highest = order.first().map_or(0, |table| table.log_n);
         let mut nexts: Vec<usize> =
             order.iter().filter(|table| table.next || table.lookups > 0).map(|table| table.log_n).collect();
         nexts.dedup();
-        let mut weights = self.extended(degree, highest);
-        weights += nexts.iter().map(|log_n| self.extended(degree, *log_n)).sum::<usize>();
+        let mut weights = own(degree, highest);
+        weights += nexts.iter().map(|log_n| own(degree, *log_n)).sum::<usize>();
         if again {
             weights += tables.iter().map(|table| self.columns(table.columns, table.log_n)).sum::<usize>();
         }
@@ -298,10 +300,11 @@ impl<F: HashField, EF: ExtensionField<F>, M> Sizes<'_, F, EF, M> {
         heights.dedup();
         for log_n in &heights {
             let columns = if nexts.contains(log_n) { 2 * degree } else { degree };
-            memory.hold(self.columns(columns, *log_n) + self.extended(columns, *log_n));
-            memory.step(self.temporary(columns, *log_n, log_blowup)?);
             memory.hold(self.extended(degree, *log_n));
-            memory.drop(self.columns(columns, *log_n) + self.extended(columns, *log_n));
+            let combined = self.columns(columns, *log_n) + if held > 0 { own(columns, *log_n) } else { 0 };
+            memory.hold(combined);
+            memory.step(self.temporary(columns, *log_n, held)?);
+            memory.drop(combined);
         }
         memory.drop(weights);
 
@@ -313,6 +316,14 @@ impl<F: HashField, EF: ExtensionField<F>, M> Sizes<'_, F, EF, M> {
             bits -= arity;
             memory.hold(self.columns(degree, bits));
         }
+        // and the rows and digests that are opened, with their numbers
+        let (queries, number) = (self.pcs.fri().num_queries, size_of::<u64>());
+        let opened = |bits: usize| {
+            // two leaves may have the same sibling
+            let digests = (0..bits).map(|depth| queries.min(1 << depth)).sum::<usize>();
+            digests * (self.columns(F::DIGEST, 0) + number) + queries * (self.columns(degree << arity, 0) + number)
+        };
+        memory.step((bits..highest + log_blowup).step_by(arity).map(opened).sum());
         memory.held = committed;
         if again {
             let parts = tables.iter().map(|table| {

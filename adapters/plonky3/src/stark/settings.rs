@@ -26,7 +26,7 @@ use crate::resident::{Matrix, Member, MerkleTree};
 const PROGRAMS: usize = 1 << 12;
 
 /// Trees over so few values are as fast on the host.
-const TAIL: usize = 5;
+const TAIL: usize = 6;
 
 /// log2 of the fewest rows of an extension that each of several devices has: whole nodes of the tree.
 const LOG_LEAST: usize = 2;
