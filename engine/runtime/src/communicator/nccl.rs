@@ -410,3 +410,62 @@ impl core::fmt::Debug for NcclCommunicator {
         write!(f, "NcclCommunicator({} on {})", self.rank, self.gpu.limits.name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Device;
+
+    /// Both ends of a connection between two GPUs.
+    fn ends(gpus: &[Device]) -> Vec<NcclCommunicator> {
+        let (id, others, timeout) =
+            (UniqueId::new().expect("an id"), Arc::<Others>::default(), Duration::from_secs(20));
+        let end = |(rank, device): (usize, &Device)| {
+            let to = Connection { id, rank, size: 2, timeout, others: others.clone() };
+            let gpu = device.backend().gpu().expect("a GPU").clone();
+            move || NcclCommunicator::new(&gpu, &to)
+        };
+        let tasks = gpus.iter().enumerate().map(end).collect();
+        threads::each_on_its_own(tasks).expect("threads").into_iter().collect::<Result<_>>().expect("a connection")
+    }
+
+    /// Sends the first half of new memory to the other rank, and receives the second half.
+    fn exchange(end: &NcclCommunicator) -> Result<()> {
+        let bytes = 1 << 16;
+        let queue = BackendStream::Cuda(Arc::new(GpuStream::new(&end.gpu, Priority::Normal)?));
+        let Some(Memory::Cuda(memory)) = end.memory(2 * bytes)? else { unreachable!("NCCL has memory of its own") };
+        let half = |first| GpuSlice { memory: &memory, first, len: bytes };
+        let other = 1 - end.rank;
+        end.exchange(&queue, &[(other, Read::Cuda(half(0)))], vec![(other, Write::Cuda(half(bytes)))])?;
+        end.finish(&queue)
+    }
+
+    /// A rank is aborted by another thread, a little later in each turn, while its first messages wait for a rank that
+    /// never sends any.
+    #[test]
+    fn groups_of_messages_can_be_aborted() {
+        let gpus: Vec<Device> = (0..2).map_while(|ordinal| Device::cuda(ordinal).ok()).collect();
+        if gpus.len() < 2 {
+            assert!(std::env::var_os("RINGFORGE_REQUIRE_GPUS").is_none(), "there are {} GPUs", gpus.len());
+            eprintln!("skipped: there are {} GPUs", gpus.len());
+            return;
+        }
+        for turn in 0..16 {
+            let (ends, start) = (ends(&gpus), Instant::now());
+            std::thread::scope(|scope| {
+                let waiting = scope.spawn(|| exchange(&ends[0]));
+                std::thread::sleep(Duration::from_micros(100 * turn));
+                ends[0].abort();
+                let outcome = waiting.join().expect("no panic");
+                assert!(matches!(outcome, Err(Error::Nccl { .. })), "turn {turn}: {outcome:?}");
+            });
+            assert!(start.elapsed() < Duration::from_secs(10), "turn {turn} took {:?}", start.elapsed());
+            // the other rank learns of it
+            assert!(matches!(exchange(&ends[1]), Err(Error::Nccl { .. })), "turn {turn}");
+        }
+        let ends = ends(&gpus);
+        let tasks = ends.iter().map(|end| || exchange(end)).collect();
+        let met = threads::each_on_its_own(tasks).expect("threads").into_iter().collect::<Result<Vec<()>>>();
+        met.expect("messages after aborted ones");
+    }
+}
