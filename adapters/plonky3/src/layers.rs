@@ -106,15 +106,17 @@ impl Layers {
         if nodes.last().is_some_and(|&last| last >= self.rows) {
             return None;
         }
-        let mut all = Vec::new();
+        let mut all = Vec::with_capacity(nodes.len() * below_cap);
         for (layer, &Step { children, .. }) in self.steps[..below_cap].iter().enumerate() {
-            for known in nodes.chunk_by(|a, b| a / children == b / children) {
-                let first = known[0] / children * children;
+            // a power of two
+            let bits = children.ilog2();
+            for known in nodes.chunk_by(|a, b| a >> bits == b >> bits) {
+                let first = known[0] >> bits << bits;
                 all.extend(
                     (first..first + children).filter(|child| !known.contains(child)).map(|child| (layer, child)),
                 );
             }
-            nodes.iter_mut().for_each(|node| *node /= children);
+            nodes.iter_mut().for_each(|node| *node >>= bits);
             nodes.dedup();
         }
         Some(all)

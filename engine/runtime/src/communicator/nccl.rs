@@ -355,6 +355,8 @@ impl Communicator for NcclCommunicator {
         receives: Vec<(usize, Write<'_>)>,
     ) -> Result<()> {
         let queue = self.queue(queue)?;
+        // what a rank sent before it stopped might still arrive
+        self.others.check("ncclSend")?;
         self.gpu.bind()?;
         let mine = |part: GpuSlice<'_>| match part.memory.is_on(&self.gpu) {
             true => part.memory.check(part.first, part.len),
