@@ -34,17 +34,6 @@ struct PooledStream {
     /// Differs from that of every other stream of the process, also of other GPUs.
     number: u64,
     priority: Priority,
-    /// Events that no point needs any more. They exist because creating and destroying one takes as long as a launch.
-    events: Mutex<Vec<Arc<CudaEvent>>>,
-}
-
-/// The most unused events that a stream keeps.
-const KEPT_EVENTS: usize = 256;
-
-/// An event in a stream's work. On drop, a later point takes it over.
-struct PointEvent {
-    line: Arc<PooledStream>,
-    event: Arc<CudaEvent>,
 }
 
 /// The priority of a stream. If work of several streams is ready to start, the GPU starts the work of urgent streams
@@ -91,29 +80,7 @@ impl PooledStream {
                 .and_then(|(_, greatest)| gpu.context.new_stream_with_priority(greatest)),
         };
         let stream = stream.map_err(failed("cuStreamCreate"))?;
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Ok(Arc::new(Self { stream, number, priority, events: Mutex::default() }))
-    }
-
-    /// Records an event after all work on the stream so far.
-    fn record(self: &Arc<Self>) -> Result<Arc<PointEvent>> {
-        // streams that wait for an earlier point of an event keep waiting for that one
-        let unused = lock(&self.events).pop();
-        let event = match unused {
-            Some(event) => event.record(&self.stream).map(|()| event),
-            None => self.stream.record_event(None).map(Arc::new),
-        };
-        let event = event.map_err(failed("cuEventRecord"))?;
-        Ok(Arc::new(PointEvent { line: self.clone(), event }))
-    }
-}
-
-impl Drop for PointEvent {
-    fn drop(&mut self) {
-        let mut events = lock(&self.line.events);
-        if events.len() < KEPT_EVENTS {
-            events.push(self.event.clone());
-        }
+        Ok(Arc::new(Self { stream, number: NEXT.fetch_add(1, Ordering::Relaxed), priority }))
     }
 }
 
@@ -207,7 +174,8 @@ impl GpuStream {
     /// for an event recorded at that later time. Such an event covers more work than necessary, but is correct.
     pub(crate) fn point(&self) -> StreamPoint {
         let others = self.gpu.queues.load(Ordering::Relaxed) > 1;
-        StreamPoint { line: self.line.clone(), event: others.then(|| self.line.record().ok()).flatten() }
+        let event = others.then(|| self.line.stream.record_event(None).ok()).flatten();
+        StreamPoint { line: self.line.clone(), event: event.map(Arc::new) }
     }
 
     /// Makes later work on this stream wait for a point of any stream.
@@ -215,7 +183,7 @@ impl GpuStream {
         if point.line.number == self.line.number {
             return Ok(());
         }
-        self.line.stream.wait(point.event()?).map_err(failed("cuStreamWaitEvent"))
+        self.line.stream.wait(&*point.event()?).map_err(failed("cuStreamWaitEvent"))
     }
 
     /// Waits on this thread until all work on the stream so far is done.
@@ -250,7 +218,7 @@ impl core::fmt::Debug for GpuStream {
 #[derive(Clone)]
 pub(crate) struct StreamPoint {
     line: Arc<PooledStream>,
-    event: Option<Arc<PointEvent>>,
+    event: Option<Arc<CudaEvent>>,
 }
 
 impl StreamPoint {
@@ -261,7 +229,7 @@ impl StreamPoint {
 
     /// Whether the work up to this point is known to be done. False without an event.
     pub(crate) fn is_done(&self) -> bool {
-        self.event.as_ref().is_some_and(|event| event.event.is_complete())
+        self.event.as_ref().is_some_and(|event| event.is_complete())
     }
 
     /// Waits on this thread until the work up to this point is done.
@@ -269,12 +237,13 @@ impl StreamPoint {
         self.event()?.synchronize().map_err(failed("cuEventSynchronize"))
     }
 
-    fn event(&mut self) -> Result<&CudaEvent> {
-        let event = match self.event.take() {
-            Some(event) => event,
-            None => self.line.record()?,
-        };
-        Ok(&self.event.insert(event).event)
+    fn event(&mut self) -> Result<Arc<CudaEvent>> {
+        if let Some(event) = &self.event {
+            return Ok(event.clone());
+        }
+        let event = Arc::new(self.line.stream.record_event(None).map_err(failed("cuEventRecord"))?);
+        self.event = Some(event.clone());
+        Ok(event)
     }
 }
 
