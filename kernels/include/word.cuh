@@ -12,6 +12,7 @@
 #define RF_CALL static __device__ __noinline__
 #define RF_UNROLL _Pragma("unroll")
 #define RF_LOOP _Pragma("unroll 1")
+#define RF_UNROLL_4 _Pragma("unroll 4")
 #define RF_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #else
 #define RF_FN static inline
@@ -20,6 +21,7 @@
 #define RF_CALL static
 #define RF_UNROLL
 #define RF_LOOP
+#define RF_UNROLL_4
 #endif
 
 #if defined(__CUDACC__) && !defined(RF_PORTABLE)

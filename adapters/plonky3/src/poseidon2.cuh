@@ -54,7 +54,7 @@ RF_FN void external_rounds(typename Hash::Word* x, const typename Hash::Word* co
 
 template <class Hash>
 RF_FN void internal_rounds(typename Hash::Word* x, const typename Hash::Word* constants) {
-    RF_LOOP
+    RF_UNROLL_4
     for (u32 round = 0; round < Hash::internal; ++round) {
         x[0] = Hash::Field::template power<Hash::degree>(x[0], constants[round]);
         Hash::Field::template internal_layer<Hash>(x);

@@ -54,11 +54,23 @@ struct Field31 {
         return rf::min_word((u32)y, (u32)y + q);
     }
 
+    // in: x < q   out: n x mod q for a small n >= 1
+    template <u32 n>
+    RF_METHOD static Word multiple(Word x) {
+        if constexpr (n == 1) {
+            return x;
+        } else {
+            const Word twice = multiple<n / 2>(add(x, x));
+            return n % 2 == 0 ? twice : add(twice, x);
+        }
+    }
+
     // Internal linear layer: x[i] = d_i x[i] + sum(x), where d_i is entry i of the diagonal.   out: < q
     //
-    // Shoup multiplication with a shared sum: (d_i x[i] + sum) / q is estimated by two precomputed quotients. The
-    // estimate of d_i x[i] / q is off by less than 1/2, that of sum / q by less than 1/8. The total of both is rounded
-    // down, so the remainder is below 2q, and the sum needs no reduction.
+    // Where d_i is 1/2 or a small number, up to its sign, a few sums take less time than products. Otherwise: Shoup
+    // multiplication with a shared sum: (d_i x[i] + sum) / q is estimated by two precomputed quotients. The estimate of
+    // d_i x[i] / q is off by less than 1/2, that of sum / q by less than 1/8. The total of both is rounded down, so the
+    // remainder is below 2q, and the sum needs no reduction.
     template <class Hash>
     RF_METHOD static void internal_layer(Word* x) {
         static_assert(Hash::width <= 32 && Hash::width % 2 == 0, "an even width up to 32 keeps the sum below 2^36");
@@ -66,10 +78,22 @@ struct Field31 {
         RF_UNROLL
         for (u32 i = 0; i < Hash::width; i += 2) sum += x[i] + x[i + 1];
         const u64 quotient = rf::mul_wide((u32)(sum >> 8), (u32)((1ull << 40) / q));  // in units of 2^-32
+        const Word all = rf::sub_once(rf::low(sum) - rf::high(quotient) * q, q);
         RF_UNROLL
         for (u32 i = 0; i < Hash::width; ++i) {
-            const u32 d = (u32)Hash::diagonal(i), of_d = (u32)(((u64)d << 32) / q);
-            x[i] = rf::sub_once(x[i] * d + rf::low(sum) - rf::high(rf::mad_wide(x[i], of_d, quotient)) * q, q);
+            const u32 d = (u32)Hash::diagonal(i), absolute = d < q - d ? d : q - d, of_d = (u32)(((u64)d << 32) / q);
+            if (absolute > 4 && absolute != q / 2) {
+                x[i] = rf::sub_once(x[i] * d + rf::low(sum) - rf::high(rf::mad_wide(x[i], of_d, quotient)) * q, q);
+                continue;
+            }
+            const Word half = (x[i] >> 1) + (x[i] & 1) * ((q + 1) / 2);
+            const Word y = absolute == q / 2 ? half
+                           : absolute == 1   ? x[i]
+                           : absolute == 2   ? multiple<2>(x[i])
+                           : absolute == 3   ? multiple<3>(x[i])
+                                             : multiple<4>(x[i]);
+            const bool positive = absolute == q / 2 ? d > q / 2 : d == absolute;
+            x[i] = positive ? add(all, y) : rf::min_word(all - y, all - y + q);
         }
     }
 };
