@@ -173,7 +173,7 @@ macro_rules! settings_methods {
             self
         }
 
-        /// The same prover, with FRI on the host once at most 2^`bits` values are left. The default is 5. Proofs are the
+        /// The same prover, with FRI on the host once at most 2^`bits` values are left. The default is 6. Proofs are the
         /// same.
         #[must_use]
         pub fn with_tail(mut self, bits: usize) -> Self {
