@@ -160,8 +160,13 @@ def test_errors_name_the_argument():
     a = elements(ring, 2)
     with pytest.raises(ArgumentError, match="^b: the value at index 1 is not below the modulus 17$"):
         ring.mul(a[0], np.array([0, 17, 0, 0], np.uint16))
-    with pytest.raises(ArgumentError, match="^x: expected numbers of type uint16, got uint64$"):
-        ring.ntt(np.array([1, 2, 3, 4], np.uint64))
+    for other in (np.float64, np.complex64, "S4", "M8[s]"):
+        with pytest.raises(ArgumentError, match="^x: expected numbers of type uint16, got "):
+            ring.ntt(np.zeros(4, other))
+    with pytest.raises(ArgumentError, match="^x: expected residues below their moduli, got 65536$"):
+        ring.ntt(np.array([0, 65536, 0, 0], np.uint64))
+    with pytest.raises(ArgumentError, match="^x: the value at index 1 is not below the modulus 17$"):
+        ring.ntt(np.array([0, 17, 0, 0], np.uint64))
     with pytest.raises(ArgumentError, match="^out: expected numbers of type uint16, got int16$"):
         ring.ntt(a, out=np.empty((2, 4), np.int16))
     for out in [None, np.full((2, 4), 17, np.uint16)]:
@@ -171,8 +176,10 @@ def test_errors_name_the_argument():
         ring.ntt(a[0, :3])
     with pytest.raises(ArgumentError, match=r"^a: expected shape \(..., 4\), got \(2,\)$"):
         ring.mul([1, 2], [1, 2])
-    with pytest.raises(ArgumentError, match="^b: expected shape"):
-        ring.mul(a, a[0])
+    with pytest.raises(ArgumentError, match=r"^expected batch dimensions that broadcast to one shape, got a \(2, 4\), b \(3, 4\)$"):
+        ring.mul(a, elements(ring, 3))
+    with pytest.raises(ArgumentError, match=r"^out: expected shape \(2, 4\)"):
+        ring.mul(a, a[0], out=np.empty(4, np.uint16))
     with pytest.raises(ArgumentError, match="^out: overlaps an input$"):
         ring.mul(a, a, out=a)
     with pytest.raises(ArgumentError, match="^out: is not contiguous$"):
@@ -192,6 +199,50 @@ def test_errors_name_the_argument():
     with pytest.raises(ArgumentError, match="^out: is read only$"):
         ring.mul(a, a, out=read_only)
     assert (ring.ntt(read_only) == ring.ntt(a)).all()
+
+
+KINDS = [np.bool_, *(f"{order}{kind}{size}" for order in "<>" for kind in "ui" for size in (1, 2, 4, 8))]
+
+
+def views(array):
+    """The same numbers in memory of every kind."""
+    yield array
+    yield np.asfortranarray(array)
+    yield np.repeat(array, 2, axis=-1)[..., ::2]
+    yield array[..., ::-1].copy()[..., ::-1]
+    read_only = array.copy()
+    read_only.flags.writeable = False
+    yield read_only
+    yield np.frombuffer(b"\0" + array.tobytes(), np.uint8)[1:].view(array.dtype).reshape(array.shape)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("text", ["251 : x^4 + 1", "12289 : x^4 + 1", "17,97 : x^4 + 1", "18446744069414584321 : x^4 + 1"])
+def test_numbers_of_every_kind(kind, text):
+    ring, rng = Ring(text, CPU), np.random.default_rng(7)
+    kind = np.dtype(kind)
+    least, most = (0, 1) if kind == np.bool_ else (np.iinfo(kind).min, np.iinfo(kind).max)
+    most = min(most, min(ring.moduli) - 1) if kind.kind != "i" else most
+    shape = ring.shape
+    for batches in [((), ()), ((3,), (3,)), ((3,), ()), ((2, 1), (3,)), ((0,), (1,)), ((2, 0), (0,))]:
+        a, b = (rng.integers(least, most, (*batch, *shape), endpoint=True, dtype=np.int64 if least else np.uint64).astype(kind)
+                for batch in batches)
+        if kind.kind == "i" and a.size:
+            a.reshape(-1)[:2] = least, most
+        size = int(np.prod(shape))
+        wide = np.broadcast_arrays(a.reshape(*batches[0], size), b.reshape(*batches[1], size))
+        batch = wide[0].shape[:-1]
+        wanted = np.empty((*batch, *shape), object)
+        rows = len(ring.moduli)
+        for place in np.ndindex(batch):
+            x, y = (np.array(side[place], object).reshape(rows, 4) for side in wide)
+            wanted[place] = np.array([negacyclic(u, v, q) for u, v, q in zip(x, y, ring.moduli)], object).reshape(shape)
+        for left, right in zip(views(a), views(b)):
+            made = ring.mul(left, right)
+            assert made.dtype == ring.dtype and made.shape == wanted.shape and (made == wanted).all()
+            assert (np.array(left) == a).all() and (np.array(right) == b).all()
+        lists = ring.mul(a.tolist(), b.tolist()) if a.size and b.size else None
+        assert lists is None or (lists.shape == wanted.shape and (lists == wanted).all())
 
 
 def test_ring_text_round_trips():

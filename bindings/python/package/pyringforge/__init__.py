@@ -19,6 +19,7 @@ from ._errors import (
     RingError,
     UnsupportedError,
 )
+from ._integers import convolve, mul_int
 from ._native import __version__
 from ._ring import DeviceArray, Ring
 
@@ -46,7 +47,9 @@ __all__ = [
     "Sm2",
     "UnsupportedError",
     "__version__",
+    "convolve",
     "default_engine",
     "kems",
+    "mul_int",
     "pinned_empty",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -83,6 +84,9 @@ class Kem:
         _check_items(self._native.decapsulate(_flat(secret), _flat(sent), _flat(shared)), (shared,))
         return shared
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Kem, (self.name, self.engine)
+
     def __repr__(self) -> str:
         return f"Kem({self.name!r})"
 
@@ -138,6 +142,9 @@ class MlDsa:
         right[[item for item, _ in faults]] = False
         return right
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return MlDsa, (self.name, self.engine)
+
     def __repr__(self) -> str:
         return f"MlDsa({self.name!r})"
 
@@ -153,7 +160,11 @@ class Sm2:
         device that no attacker shares."""
         self.engine = engine or default_engine()
         """The engine on whose device signatures are made and verified."""
+        self._lookups = lookups
         self._native = _native.Sm2(self.engine._native, lookups)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(Sm2, lookups=self._lookups), (self.engine,)
 
     def generate(self, batch: int, *, out: tuple[Bytes, Bytes] | None = None) -> tuple[Bytes, Bytes]:
         """Generates key pairs from the system's randomness. Returns private keys and public keys."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ class Ckks:
 
     A ciphertext encrypts vectors of `slots` complex numbers, approximately. It starts at level `levels`, and each
     product takes one level. Ciphertexts and keys stay on the device. The same seed and the same numbers give the same
-    bits on every device."""
+    bits on every device. Schemes can be copied and pickled, with their engine; one with a seed cannot be pickled."""
 
     def __init__(
         self,
@@ -46,6 +47,9 @@ class Ckks:
         self._native = _native.Ckks(
             self.engine._native, log_n, list(q_bits), list(p_bits), rescale_by, scale, seed, insecure
         )
+        self._seeded = seed is not None
+        self._bits = log_n, tuple(q_bits), tuple(p_bits)
+        self._choices = {"scale": self.scale, "rescale_by": rescale_by, "insecure": insecure}
 
     @property
     def slots(self) -> int:
@@ -124,6 +128,17 @@ class Ckks:
         finally:
             items.fill(0)
 
+    def __deepcopy__(self, _: Any) -> Ckks:
+        return self
+
+    def __copy__(self) -> Ckks:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._seeded:
+            raise ArgumentError("a scheme with a seed is not pickled: the seed is secret")
+        return functools.partial(Ckks, engine=self.engine, **self._choices), self._bits
+
     def __repr__(self) -> str:
         return f"Ckks({self.slots} slots, {self.levels} levels, on {self.engine.device})"
 
@@ -160,7 +175,9 @@ class CkksSecretKey:
 
 
 class CkksKeys:
-    """The keys that encrypt numbers and compute on ciphertexts. They are not secret."""
+    """The keys that encrypt numbers and compute on ciphertexts. They are not secret.
+
+    They can be copied, and pickled with their scheme, but for those of bootstrapping."""
 
     def __init__(
         self,
@@ -184,6 +201,17 @@ class CkksKeys:
         """The keys as bytes, without those of bootstrapping."""
         return CkksSavedKeys(*self.scheme._native.write_keys(self._public, self._relinearise, self._galois))
 
+    def __deepcopy__(self, _: Any) -> CkksKeys:
+        return self
+
+    def __copy__(self) -> CkksKeys:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._bootstrap is not None:
+            raise ArgumentError("keys of bootstrapping are not pickled: make them where they are used")
+        return _loaded, (self.scheme, self.save())
+
     def load(self, saved: bytes, batch_shape: Sequence[int] | None = None) -> Ciphertext:
         """Reads a ciphertext that `Ciphertext.save` wrote. `batch_shape` has its batch dimensions; without it there is
         one, or none for a single vector."""
@@ -192,6 +220,10 @@ class CkksKeys:
         if np.prod(shape, dtype=int) != native.batch:
             raise ArgumentError(f"batch_shape: expected {native.batch} items, got {shape}")
         return Ciphertext(self, native, shape)
+
+
+def _loaded(scheme: Ckks, saved: CkksSavedKeys) -> CkksKeys:
+    return scheme.load_keys(saved)
 
 
 class CkksMatrix:
@@ -211,7 +243,11 @@ class Polynomial:
 
     def __init__(self, coefficients: Iterable[float], interval: tuple[float, float] | None = None) -> None:
         """The coefficients from degree 0 on: of powers of x or, with an interval, of Chebyshev polynomials on it."""
-        self._native = _native.Polynomial([float(c) for c in coefficients], interval)
+        self._given = [float(c) for c in coefficients], interval
+        self._native = _native.Polynomial(*self._given)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Polynomial, self._given
 
     @classmethod
     def interpolate(cls, function: Callable[[float], float], interval: tuple[float, float], degree: int) -> Polynomial:
@@ -240,7 +276,7 @@ class Ciphertext:
 
     `+`, `-` and `*` take other ciphertexts, arrays and numbers. An operand at a higher level is brought down, and a
     product is rescaled, so it is one level lower. If scales differ too much, the call raises `ArgumentError`:
-    `rescale_to` brings one to the other's."""
+    `rescale_to` brings one to the other's. A copy is the same ciphertext, as no call changes one."""
 
     def __init__(self, keys: CkksKeys, native: _native.Ciphertext, batch_shape: tuple[int, ...]) -> None:
         self.keys, self._native, self.batch_shape = keys, native, batch_shape
@@ -328,6 +364,15 @@ class Ciphertext:
     def save(self) -> bytes:
         """The ciphertext as bytes, which `CkksKeys.load` reads."""
         return self._scheme.write_ciphertext(self._native)
+
+    def __deepcopy__(self, _: Any) -> Ciphertext:
+        return self
+
+    def __copy__(self) -> Ciphertext:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise ArgumentError("ciphertexts are not pickled, because their keys would be, too: use `save` and `CkksKeys.load`")
 
     @property
     def _scheme(self) -> _native.Ckks:

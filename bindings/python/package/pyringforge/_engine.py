@@ -10,13 +10,18 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from . import _native
+from ._errors import ArgumentError
 
 
 class Engine:
-    """A device with its cache of compiled programs. Threads may share it."""
+    """A device with its cache of compiled programs. Threads may share it.
+
+    A copy is the same engine. A pickled engine is made anew where it is read, on the device that it was asked for, and
+    the default engine becomes the default engine there."""
 
     def __init__(self, device: str | None = None) -> None:
         """`device` is "cpu", "cuda", "cuda:ORDINAL", or None for the first GPU if it is usable, else the CPU."""
+        self._asked = device
         if device is None:
             self._native = _native.Engine.best()
         elif device == "cpu":
@@ -24,7 +29,7 @@ class Engine:
         else:
             name, _, ordinal = device.partition(":")
             if name != "cuda" or not (ordinal or "0").isdecimal():
-                raise ValueError(f"device: expected 'cpu', 'cuda' or 'cuda:ORDINAL', got {device!r}")
+                raise ArgumentError(f"device: expected 'cpu', 'cuda' or 'cuda:ORDINAL', got {device!r}")
             self._native = _native.Engine.cuda(int(ordinal or 0))
 
     @property
@@ -49,6 +54,15 @@ class Engine:
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         flat = _native.pinned(self._native, math.prod(shape) * np.dtype(dtype).itemsize)
         return flat.view(dtype).reshape(shape)
+
+    def __deepcopy__(self, _: Any) -> Engine:
+        return self
+
+    def __copy__(self) -> Engine:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (default_engine, ()) if self is default_engine() else (Engine, (self._asked,))
 
     def __repr__(self) -> str:
         return f"Engine({self.device!r})"

@@ -45,3 +45,6 @@ class ItemError(Error):
         super().__init__(f"item {first}: {errors[first]}{more}")
         self.errors = errors
         self.outputs = outputs
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ItemError, (self.errors, self.outputs)

@@ -78,6 +78,9 @@ class DeviceArray:
         ordinal = self._engine.ordinal
         return (_device.CPU, 0) if ordinal is None else (_device.CUDA, ordinal)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise ArgumentError("device arrays are not pickled or copied: use `numpy`, and `Ring.upload`")
+
     def __repr__(self) -> str:
         return f"DeviceArray({self.shape}, {self.dtype}, {self._engine.device!r})"
 
@@ -90,14 +93,18 @@ class Ring:
     inputs determines the type of the result:
 
     - numpy arrays of `dtype` give arrays of `dtype`. Their residues must be below their moduli. Arrays of any signed
-      type, such as int64, also give arrays of `dtype`; their numbers are reduced modulo the moduli. Residues of more
+      type, such as int64, also give arrays of `dtype`; their numbers are reduced modulo the moduli. Other unsigned
+      types, bool and other byte orders are converted. Batch dimensions of two inputs broadcast. Residues of more
       than 64 bits are four words in an additional last dimension, least significant first. They are in Montgomery form,
       unless the text ends in `: plain`.
     - Lists of integers (of Python, numpy, sympy or any type with `__index__`) and arrays with `dtype=object` give
       arrays of Python integers. The inputs may be of any size and are reduced modulo the moduli.
     - Contiguous tensors on the engine's GPU (of torch, CuPy, JAX or any library with DLPack) and `DeviceArray` give
       `DeviceArray`. Residues are not checked: they must be below their moduli. Work is in the order of `stream`, a
-      handle. The default is the current stream of torch or CuPy for their tensors, else the legacy default stream."""
+      handle. The default is the current stream of torch or CuPy for their tensors, else the legacy default stream.
+
+    Rings are equal if they have the same moduli, polynomial and roots, also on different devices. They can be copied and
+    pickled, with their engine."""
 
     def __init__(self, text: str, engine: Engine | None = None) -> None:
         self.engine = engine or default_engine()
@@ -189,8 +196,7 @@ class Ring:
             if out is not None:
                 raise ArgumentError("out: must be None for Python integers, which are returned in a new array")
             return self._run_ints(operation, kind, names, inputs)
-        arrays = [self._array(name, x) for name, x in zip(names, inputs)]
-        _same_shape(names, [x.shape for x in arrays])
+        arrays = self._broadcast(names, [self._array(name, x) for name, x in zip(names, inputs)], self.shape)
         if out is None:
             out = np.empty(arrays[0].shape, self.dtype)
             target = out
@@ -209,10 +215,11 @@ class Ring:
         shapes, flat = [], []
         width = self._native.word_bytes
         moduli = np.array(self.moduli, dtype=object).reshape(-1, 1) if len(self.moduli) > 1 else self.moduli[0]
-        for name, x in zip(names, inputs):
-            ints = np.array(x, dtype=object)
-            if ints.shape[ints.ndim - len(self._int_shape) :] != self._int_shape:
+        arrays = [np.array(x, dtype=object) for x in inputs]
+        for name, ints in zip(names, arrays):
+            if ints.shape[max(ints.ndim - len(self._int_shape), 0) :] != self._int_shape:
                 raise ArgumentError(f"{name}: expected shape (..., {_dims(self._int_shape)}), got {ints.shape}")
+        for name, ints in zip(names, self._broadcast(names, arrays, self._int_shape)):
             # convert to Python's own integers, because other types overflow
             whole = np.empty(ints.size, dtype=object)
             try:
@@ -222,7 +229,6 @@ class Ring:
             reduced = (whole.reshape(ints.shape) % moduli).flat
             flat.append(np.frombuffer(b"".join(v.to_bytes(width, "little") for v in reduced), np.uint8))
             shapes.append(ints.shape)
-        _same_shape(names, shapes)
         made = np.empty(len(flat[0]), np.uint8)
         self._native.plain().run((operation, *kind), flat, made)
         words = made.tobytes()
@@ -273,11 +279,18 @@ class Ring:
         return out
 
     def _array(self, name: str, x: Any, writes: bool = False) -> NDArray[Any]:
-        """Returns a contiguous array of the ring's type. Signed numbers are reduced in a copy.
+        """Returns a contiguous array of the ring's type. Signed numbers are reduced in a copy, and other unsigned types
+        are converted.
 
-        An array that is not contiguous is copied if it is only read; an output must be contiguous."""
+        An array that is not contiguous or not aligned is copied if it is only read; an output must be both."""
         array = np.asarray(x)
-        is_signed = array.dtype.kind == "i" and not writes and self._native.word_bytes <= 8
+        may_convert = not writes and self._native.word_bytes <= 8
+        is_signed = array.dtype.kind == "i" and may_convert
+        if array.dtype.kind in "ub" and may_convert and array.dtype != self.dtype:
+            most = int(array.max(initial=0))
+            if most > np.iinfo(self.dtype).max:
+                raise ArgumentError(f"{name}: expected residues below their moduli, got {most}")
+            array = array.astype(self.dtype)
         if array.dtype != self.dtype and not is_signed:
             raise ArgumentError(f"{name}: expected numbers of type {self.dtype}, got {array.dtype}")
         self._check_shape(name, array.shape)
@@ -285,11 +298,25 @@ class Ring:
             return self._reduced(array)
         if writes and not array.flags.writeable:
             raise ArgumentError(f"{name}: is read only")
-        if array.flags.c_contiguous:
+        if array.flags.c_contiguous and array.flags.aligned:
             return array
         if writes:
-            raise ArgumentError(f"{name}: is not contiguous")
-        return np.ascontiguousarray(array)
+            raise ArgumentError(f"{name}: is not {'aligned' if array.flags.c_contiguous else 'contiguous'}")
+        return array.copy("C")
+
+    @staticmethod
+    def _broadcast(names: list[str], arrays: list[NDArray[Any]], element: tuple[int, ...]) -> list[NDArray[Any]]:
+        """Returns contiguous arrays with the same batch dimensions, by numpy's rules."""
+        batches = [x.shape[: x.ndim - len(element)] for x in arrays]
+        try:
+            batch = np.broadcast_shapes(*batches)
+        except ValueError:
+            each = ", ".join(f"{name} {x.shape}" for name, x in zip(names, arrays))
+            raise ArgumentError(f"expected batch dimensions that broadcast to one shape, got {each}") from None
+        return [
+            x if own == batch else np.ascontiguousarray(np.broadcast_to(x, (*batch, *element)))
+            for x, own in zip(arrays, batches)
+        ]
 
     def _reduced(self, array: NDArray[Any]) -> NDArray[Any]:
         """Returns signed numbers reduced modulo their moduli, as an array of the ring's type."""
@@ -303,6 +330,15 @@ class Ring:
     def _check_shape(self, name: str, shape: tuple[int, ...]) -> None:
         if shape[max(len(shape) - len(self.shape), 0) :] != self.shape:
             raise ArgumentError(f"{name}: expected shape (..., {_dims(self.shape)}), got {shape}")
+
+    def __eq__(self, other: object) -> bool:
+        return self.text == other.text if isinstance(other, Ring) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ring, (self.text, self.engine)
 
     def __repr__(self) -> str:
         return f"Ring({self.text!r})"
