@@ -16,8 +16,8 @@ use crate::permutation::{HEADERS, Key, MOST, Permutation, Permutes};
 
 /// Threads per block. Each thread computes one item.
 const THREADS: u32 = 128;
-/// Where no more blocks than this climb, several threads compute a node of layers of at most [`FEW`] nodes a block. More
-/// blocks keep a GPU busy, and would lose by it.
+/// Up to this many blocks climb with several threads for a node, in layers where a block has at most [`FEW`] nodes. More
+/// blocks keep a GPU busy with one thread for each.
 const FEW_BLOCKS: u32 = 512;
 const FEW: usize = 64;
 

@@ -67,10 +67,10 @@ struct Field31 {
 
     // Internal linear layer: x[i] = d_i x[i] + sum(x), where d_i is entry i of the diagonal.   out: < q
     //
-    // Where d_i is 1/2 or a small number, up to its sign, a few sums take less time than products. Otherwise: Shoup
-    // multiplication with a shared sum: (d_i x[i] + sum) / q is estimated by two precomputed quotients. The estimate of
-    // d_i x[i] / q is off by less than 1/2, that of sum / q by less than 1/8. The total of both is rounded down, so the
-    // remainder is below 2q, and the sum needs no reduction.
+    // If d_i or -d_i is 1/2 or at most 4, sums take less time than products. Other d_i are multiplied by Shoup's method
+    // with a shared sum: (d_i x[i] + sum) / q is estimated by two precomputed quotients. The estimate of d_i x[i] / q is
+    // off by less than 1/2, that of sum / q by less than 1/8. The total of both is rounded down, so the remainder is
+    // below 2q, and the sum needs no reduction.
     template <class Hash>
     RF_METHOD static void internal_layer(Word* x) {
         static_assert(Hash::width <= 32 && Hash::width % 2 == 0, "an even width up to 32 keeps the sum below 2^36");
