@@ -30,12 +30,15 @@ fn order_of(name: &str) -> PyResult<Order> {
     }
 }
 
-/// The name of an operation, with the order and depth of its evaluations.
-type Named = (String, String, Option<u32>);
+/// The name of an operation, with the order and depth of its evaluations, and the exponent of an automorphism.
+type Named = (String, String, Option<u32>, Option<u64>);
 
-fn operation_of((name, order, depth): &Named) -> PyResult<Operation> {
+fn operation_of((name, order, depth, exponent): &Named) -> PyResult<Operation> {
     let evaluations = Evaluations { order: order_of(order)?, depth: *depth };
     match name.as_str() {
+        "add" => Ok(Operation::Add),
+        "sub" => Ok(Operation::Sub),
+        "automorphism" => Ok(Operation::Automorphism(exponent.unwrap_or(1))),
         "forward" => Ok(Operation::Forward(evaluations)),
         "inverse" => Ok(Operation::Inverse(evaluations)),
         "mul" => Ok(Operation::Mul),

@@ -201,6 +201,39 @@ def test_errors_name_the_argument():
     assert (ring.ntt(read_only) == ring.ntt(a)).all()
 
 
+@pytest.mark.parametrize("text", ["17 : x^8 + 1", "97,193 : x^16 + 1", f"{BLS12_381} : x^8 - 1 : plain", "1000 : x^7 - 1"])
+def test_sums_and_automorphisms(text):
+    ring = Ring(text, CPU)
+    width = len(ring.moduli)
+    rng = np.random.default_rng(3)
+    moduli = np.array(ring.moduli, object).reshape(-1, 1)
+    shape = (3, *((width,) if width > 1 else ()), ring.degree)
+    a, b = (np.array([int.from_bytes(rng.bytes(40), "little") for _ in range(np.prod(shape))], object).reshape(shape)
+            for _ in range(2))
+    q = moduli if width > 1 else ring.moduli[0]
+    assert (ring.add(a, b) == (a + b) % q).all() and (ring.sub(a, b) == (a - b) % q).all()
+    assert (ring.add(a, b[0]) == (a + b[0]) % q).all()
+    sign = 1 if " - 1" in text else -1
+    for k in (1, 3, -1, 5 + 4 * ring.degree):
+        image = np.zeros(shape, object)
+        for i in range(ring.degree):
+            turns, place = divmod(i * k % (2 * ring.degree), ring.degree)
+            image[..., place] = a[..., i] * sign**turns
+        assert (ring.automorphism(a, k) == image % q).all()
+    with pytest.raises(pyringforge.Error):
+        ring.automorphism(a, ring.degree)
+    if ring.dtype == np.uint16 and ring.depth == (ring.degree - 1).bit_length():
+        x, y = ((v % q).astype(np.uint16) for v in (a, b))
+        there, here = (Ring.ntt(ring, ring.upload(v), "natural") for v in (x, y))
+        # evaluations on the device are known as such
+        assert (ring.intt(ring.add(there, here)).numpy() == ring.add(x, y)).all()
+        assert (ring.intt(ring.automorphism(there, 3)).numpy() == ring.automorphism(x, 3)).all()
+        with pytest.raises(pyringforge.Error):
+            ring.add(there, ring.upload(y))
+        out = np.empty_like(x)
+        assert ring.sub(x, x, out=out) is out and not out.any()
+
+
 KINDS = [np.bool_, *(f"{order}{kind}{size}" for order in "<>" for kind in "ui" for size in (1, 2, 4, 8))]
 
 

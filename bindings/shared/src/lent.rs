@@ -184,7 +184,9 @@ unsafe fn run(
         Operand::Lent(lent) => unsafe { lent.buffer(engine.device()) }.map(Ready::Lent),
     });
     let ready = ready.collect::<Result<Vec<_>>>()?;
-    let program = operation.program(engine, ring, false)?;
+    // the caller's memory has no type: it holds coefficients, unless the other input says more
+    let own = inputs.iter().find_map(|input| if let Operand::Own(buffer) = input { buffer.content() } else { None });
+    let program = operation.program(engine, own.unwrap_or(ring), false)?;
     let named = operation.inputs().iter().zip(ready.iter().cycle().take(inputs.len()));
     let call = named.fold(program.on(stream, to.len() / ring.bytes()), |call, (name, input)| call.input(name, input));
     call.output(operation.output(), to).run()

@@ -1,12 +1,12 @@
-//! Transforms and products of ring elements in host memory, where elements are bytes.
+//! Operations on ring elements in host memory, where elements are bytes.
 
 use ringforge::factorization::Factorization;
-use ringforge::{Engine, Error, Job, Op, Order, PolyType, Program, Result};
+use ringforge::{Engine, Error, Job, Op, Order, Plan, Planner, PolyType, Program, Result};
 
 use crate::process::may_work;
 
 /// The order of evaluations, and the number of layers of the transform that makes them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Evaluations {
     /// The order of the evaluations.
     pub order: Order,
@@ -22,7 +22,7 @@ impl From<Order> for Evaluations {
 }
 
 /// An operation on ring elements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Forward NTT, from coefficients to these evaluations.
     Forward(Evaluations),
@@ -32,6 +32,12 @@ pub enum Operation {
     Mul,
     /// Pointwise product of these evaluations.
     PointMul(Evaluations),
+    /// Sum of elements, as coefficients or as equal evaluations.
+    Add,
+    /// Difference of elements, as coefficients or as equal evaluations.
+    Sub,
+    /// Image under x → x^k, of coefficients or of evaluations.
+    Automorphism(u64),
 }
 
 impl Operation {
@@ -39,8 +45,8 @@ impl Operation {
     #[must_use]
     pub fn inputs(self) -> &'static [&'static str] {
         match self {
-            Self::Forward(_) | Self::Inverse(_) => &["from"],
-            Self::Mul | Self::PointMul(_) => &["a", "b"],
+            Self::Forward(_) | Self::Inverse(_) | Self::Automorphism(_) => &["from"],
+            Self::Mul | Self::PointMul(_) | Self::Add | Self::Sub => &["a", "b"],
         }
     }
 
@@ -57,14 +63,23 @@ impl Operation {
     /// The name of the output.
     pub(crate) fn output(self) -> &'static str {
         match self {
-            Self::Forward(_) | Self::Inverse(_) => "to",
             Self::Mul | Self::PointMul(_) => "product",
+            _ => "to",
         }
     }
 
-    /// Returns the program, compiled on first use. A transform in place has one argument, `data`.
-    pub(crate) fn program(self, engine: &Engine, ring: &PolyType, in_place: bool) -> Result<Program> {
+    /// Returns the program, compiled on first use. A transform in place has one argument, `data`. `of` is the type of the
+    /// inputs, which counts where the operation does not say it.
+    pub(crate) fn program(self, engine: &Engine, of: &PolyType, in_place: bool) -> Result<Program> {
+        let ring = &of.coefficients();
         let (op, evaluations) = match self {
+            Self::Add | Self::Sub | Self::Automorphism(_) if in_place => {
+                let why = "only transforms are in place".into();
+                return Err(Error::Unsupported { job: format!("{self:?} in {ring}"), why });
+            }
+            Self::Add | Self::Sub | Self::Automorphism(_) => {
+                return engine.program_of(&(self, of.clone()), |planner| self.pipeline(planner, of));
+            }
             Self::Forward(evaluations) => (Op::Forward, Some(evaluations)),
             Self::Inverse(evaluations) => (Op::Inverse, Some(evaluations)),
             Self::Mul => (Op::Mul, None),
@@ -81,6 +96,20 @@ impl Operation {
             Some(Some(depth)) => engine.program(&job.depth(depth)),
             None => engine.program(&job),
         }
+    }
+
+    /// The plan of an operation that the engine has no job for.
+    fn pipeline(self, planner: &Planner, of: &PolyType) -> Result<Plan> {
+        let p = planner.pipeline(format!("{self:?} in {of}"));
+        let inputs: Vec<_> = self.inputs().iter().map(|name| p.elements(name, of.clone())).collect();
+        let result = match (self, &inputs[..]) {
+            (Self::Add, [a, b]) => *a + *b,
+            (Self::Sub, [a, b]) => *a - *b,
+            (Self::Automorphism(k), [from]) => from.automorphism(k),
+            (_, _) => return Err(Error::Unsupported { job: format!("{self:?} in {of}"), why: "it is a job".into() }),
+        };
+        p.output(self.output(), result);
+        p.build()
     }
 
     /// Runs the operation on contiguous elements in host memory. Inputs and output have the same size. Residues are
@@ -186,5 +215,22 @@ mod tests {
         }
         assert!(Operation::Mul.run(&engine, &ring, &[&[0; 8], &[0; 16]], &mut [0; 8]).is_err());
         assert!(Operation::Mul.run_in_place(&engine, &ring, &mut [0; 8]).is_err());
+    }
+
+    #[test]
+    fn sums_and_automorphisms() {
+        let (engine, ring) = (Engine::cpu(), "17 : x^4 + 1".parse::<PolyType>().unwrap());
+        let bytes = |x: [u16; 4]| x.map(u16::to_ne_bytes).concat();
+        let (a, b) = (bytes([1, 2, 3, 16]), bytes([16, 0, 15, 16]));
+        let run = |operation: Operation, inputs: &[&[u8]]| {
+            let mut to = vec![0; ring.bytes()];
+            operation.run(&engine, &ring, inputs, &mut to).map(|()| to)
+        };
+        assert_eq!(run(Operation::Add, &[&a, &b]).unwrap(), bytes([0, 2, 1, 15]));
+        assert_eq!(run(Operation::Sub, &[&a, &b]).unwrap(), bytes([2, 2, 5, 0]));
+        // 1 + 2x^3 + 3x^6 + 16x^9, where x^4 = -1
+        assert_eq!(run(Operation::Automorphism(3), &[&a]).unwrap(), bytes([1, 16, 14, 2]));
+        assert!(run(Operation::Automorphism(2), &[&a]).is_err());
+        assert!(Operation::Add.run_in_place(&engine, &ring, &mut a.clone()).is_err());
     }
 }

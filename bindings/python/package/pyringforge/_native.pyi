@@ -9,7 +9,7 @@ __version__: str
 _Bytes: TypeAlias = NDArray[np.uint8]
 _Numbers: TypeAlias = NDArray[np.complex128]
 _Faults: TypeAlias = list[tuple[int, str]]
-_Operation: TypeAlias = tuple[str, str, int | None]
+_Operation: TypeAlias = tuple[str, str, int | None, int | None]
 
 class Engine:
     ordinal: int | None

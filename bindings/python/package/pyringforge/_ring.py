@@ -15,8 +15,8 @@ from ._errors import ArgumentError
 
 Order = Literal["natural", "digit_reversed"]
 
-Kind = tuple[Order, "int | None"]
-"""The order and depth of evaluations."""
+Kind = tuple[Order, "int | None", "int | None"]
+"""The order and depth of evaluations, and the exponent of an automorphism."""
 
 
 class DeviceArray:
@@ -149,7 +149,7 @@ class Ring:
         `depth` is the number of layers, at most that of the ring. A transform with fewer layers than a complete one
         ends at polynomials instead of numbers, as in ML-KEM. Without `depth`, the transform must be complete; a ring
         that has no complete transform is rejected."""
-        return self._run("forward", (order, depth), {"x": x}, out, stream)
+        return self._run("forward", (order, depth, None), {"x": x}, out, stream)
 
     def intt(
         self,
@@ -163,11 +163,11 @@ class Ring:
         """Inverse NTT, from evaluations to coefficients: the inverse of `ntt` with the same order and depth.
 
         `out` may be `x`."""
-        return self._run("inverse", (order, depth), {"x": x}, out, stream)
+        return self._run("inverse", (order, depth, None), {"x": x}, out, stream)
 
     def mul(self, a: Any, b: Any, *, out: Any = None, stream: int | None = None) -> Any:
         """Returns the products of elements, all as coefficients. Works in every ring, even without a transform."""
-        return self._run("mul", ("digit_reversed", None), {"a": a, "b": b}, out, stream)
+        return self._run("mul", ("digit_reversed", None, None), {"a": a, "b": b}, out, stream)
 
     def point_mul(
         self,
@@ -180,7 +180,22 @@ class Ring:
         stream: int | None = None,
     ) -> Any:
         """Returns the pointwise products of evaluations, all of this order and depth."""
-        return self._run("point_mul", (order, depth), {"a": a, "b": b}, out, stream)
+        return self._run("point_mul", (order, depth, None), {"a": a, "b": b}, out, stream)
+
+    def add(self, a: Any, b: Any, *, out: Any = None, stream: int | None = None) -> Any:
+        """Returns the sums of elements. Both are coefficients, or evaluations of the same order and depth."""
+        return self._run("add", ("digit_reversed", None, None), {"a": a, "b": b}, out, stream)
+
+    def sub(self, a: Any, b: Any, *, out: Any = None, stream: int | None = None) -> Any:
+        """Returns the differences a - b of elements, which are as for `add`."""
+        return self._run("sub", ("digit_reversed", None, None), {"a": a, "b": b}, out, stream)
+
+    def automorphism(self, x: Any, k: int, *, out: Any = None, stream: int | None = None) -> Any:
+        """Returns the images of coefficients under x -> x^k; for a `DeviceArray`, also those of evaluations.
+
+        The quotient must be x^n - 1 with k coprime to n, or x^n + 1 with k coprime to 2n. k may be negative."""
+        kind: Kind = ("digit_reversed", None, operator.index(k) % (2 * self.degree))
+        return self._run("automorphism", kind, {"x": x}, out, stream)
 
     def upload(self, coefficients: Any) -> DeviceArray:
         """Copies elements from host memory to the device. Residues are checked to be below their moduli."""
@@ -203,7 +218,8 @@ class Ring:
         else:
             target = self._array("out", out, writes=True)
             _same_shape([names[0], "out"], [arrays[0].shape, target.shape])
-            if len(arrays) == 1 and target.ctypes.data == arrays[0].ctypes.data:
+            is_transform = operation in ("forward", "inverse")
+            if is_transform and target.ctypes.data == arrays[0].ctypes.data:
                 self._native.run_in_place((operation, *kind), _flat(target))
                 return out
             if any(np.may_share_memory(target, x) for x in arrays):
