@@ -1,7 +1,7 @@
 //! Operations on ring elements in host memory, where elements are bytes.
 
 use ringforge::factorization::Factorization;
-use ringforge::{Engine, Error, Job, Op, Order, Plan, Planner, PolyType, Program, Result};
+use ringforge::{Engine, Error, Job, Op, Order, Pipeline, PolyType, Program, Result, Value};
 
 use crate::process::may_work;
 
@@ -72,14 +72,22 @@ impl Operation {
     /// inputs, which counts where the operation does not say it.
     pub(crate) fn program(self, engine: &Engine, of: &PolyType, in_place: bool) -> Result<Program> {
         let ring = &of.coefficients();
-        let (op, evaluations) = match self {
-            Self::Add | Self::Sub | Self::Automorphism(_) if in_place => {
+        // the plan of an operation that the engine has no job for
+        let made = |result: &dyn for<'p> Fn(&'p Pipeline) -> Value<'p>| {
+            if in_place {
                 let why = "only transforms are in place".into();
                 return Err(Error::Unsupported { job: format!("{self:?} in {ring}"), why });
             }
-            Self::Add | Self::Sub | Self::Automorphism(_) => {
-                return engine.program_of(&(self, of.clone()), |planner| self.pipeline(planner, of));
-            }
+            engine.program_of(&(self, of.clone()), |planner| {
+                let p = planner.pipeline(format!("{self:?} in {of}"));
+                p.output(self.output(), result(&p));
+                p.build()
+            })
+        };
+        let (op, evaluations) = match self {
+            Self::Add => return made(&|p| p.elements("a", of.clone()) + p.elements("b", of.clone())),
+            Self::Sub => return made(&|p| p.elements("a", of.clone()) - p.elements("b", of.clone())),
+            Self::Automorphism(k) => return made(&|p| p.elements("from", of.clone()).automorphism(k)),
             Self::Forward(evaluations) => (Op::Forward, Some(evaluations)),
             Self::Inverse(evaluations) => (Op::Inverse, Some(evaluations)),
             Self::Mul => (Op::Mul, None),
@@ -96,20 +104,6 @@ impl Operation {
             Some(Some(depth)) => engine.program(&job.depth(depth)),
             None => engine.program(&job),
         }
-    }
-
-    /// The plan of an operation that the engine has no job for.
-    fn pipeline(self, planner: &Planner, of: &PolyType) -> Result<Plan> {
-        let p = planner.pipeline(format!("{self:?} in {of}"));
-        let inputs: Vec<_> = self.inputs().iter().map(|name| p.elements(name, of.clone())).collect();
-        let result = match (self, &inputs[..]) {
-            (Self::Add, [a, b]) => *a + *b,
-            (Self::Sub, [a, b]) => *a - *b,
-            (Self::Automorphism(k), [from]) => from.automorphism(k),
-            (_, _) => return Err(Error::Unsupported { job: format!("{self:?} in {of}"), why: "it is a job".into() }),
-        };
-        p.output(self.output(), result);
-        p.build()
     }
 
     /// Runs the operation on contiguous elements in host memory. Inputs and output have the same size. Residues are
