@@ -133,11 +133,8 @@ fn lines(bench: &Bench, case: &str, set: &Set, log_n: u32, batches: &[usize]) ->
 fn bits(ckks: &Ckks, secret: &SecretKey, both: [&Ciphertext; 2], is_real: bool) -> Result<[f64; 2]> {
     let [before, after] = both.map(|ciphertext| ckks.decrypt(ciphertext, secret));
     let (before, after) = (before?.concat(), after?.concat());
-    let errors = before
-        .iter()
-        .zip(&after)
-        .map(|(a, b)| a - b)
-        .map(|error| if is_real { error.re.abs() } else { error.re.hypot(error.im) });
+    let differences = before.iter().zip(&after).map(|(a, b)| a - b);
+    let errors = differences.map(|of| if is_real { of.re.abs() } else { of.re.hypot(of.im) });
     let (squares, worst) =
         errors.fold((0.0, 0.0f64), |(squares, worst), error| (squares + error * error, worst.max(error)));
     Ok([-f64::log2(squares / before.len() as f64) / 2.0, -worst.log2()])

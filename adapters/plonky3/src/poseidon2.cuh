@@ -92,7 +92,7 @@ RF_FN void external_layer_of_lanes(typename Hash::Word* x) {
 }
 
 // Applies the permutation to a state of which each of `width` / 4 neighbouring lanes of a warp has four words. All lanes of
-// the warp must call it. It is about twice as fast as `permute` where there are too few states for all threads.
+// the warp must call it. It takes less time than `permute` where there are too few states for all threads.
 template <class Hash>
 RF_FN void permute_lanes(typename Hash::Word* x, const typename Hash::Word* constants) {
     using Field = typename Hash::Field;

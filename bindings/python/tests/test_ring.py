@@ -230,6 +230,10 @@ def test_sums_and_automorphisms(text):
         assert (ring.intt(ring.automorphism(there, 3)).numpy() == ring.automorphism(x, 3)).all()
         with pytest.raises(pyringforge.Error):
             ring.add(there, ring.upload(y))
+        other = Ring(text.replace("97", "353").replace("17", "97"), CPU)
+        for operation in (other.add, other.sub, other.mul):
+            with pytest.raises(pyringforge.Error):
+                operation(ring.upload(x), ring.upload(x))
         out = np.empty_like(x)
         assert ring.sub(x, x, out=out) is out and not out.any()
 

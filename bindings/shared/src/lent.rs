@@ -185,8 +185,10 @@ unsafe fn run(
     });
     let ready = ready.collect::<Result<Vec<_>>>()?;
     // the caller's memory has no type: it holds coefficients, unless the other input says more
-    let own = inputs.iter().find_map(|input| if let Operand::Own(buffer) = input { buffer.content() } else { None });
-    let program = operation.program(engine, own.unwrap_or(ring), false)?;
+    let own = inputs.iter().filter_map(|input| if let Operand::Own(buffer) = input { buffer.content() } else { None });
+    // elements of another ring are refused by the program
+    let of = own.into_iter().find(|content| content.coefficients() == ring.coefficients()).unwrap_or(ring);
+    let program = operation.program(engine, of, false)?;
     let named = operation.inputs().iter().zip(ready.iter().cycle().take(inputs.len()));
     let call = named.fold(program.on(stream, to.len() / ring.bytes()), |call, (name, input)| call.input(name, input));
     call.output(operation.output(), to).run()
@@ -243,6 +245,12 @@ mod tests {
         let (square, stream) = run(Operation::Inverse(Order::DigitReversed.into()), &[Operand::Own(&squares)]).unwrap();
         assert_eq!(stream.download::<u16>(&square).unwrap(), [10, 14, 11, 3]);
         // buffers record the order of their evaluations, so the wrong order is rejected
+        let other: PolyType = "97 : x^4 + 1".parse().unwrap();
+        for operation in [Operation::Mul, Operation::Add, Operation::Sub] {
+            // SAFETY: no memory is the caller's.
+            let foreign = unsafe { run_new(&engine, &other, operation, None, &[Operand::Own(&a.buffers()[0]); 2]) };
+            assert!(matches!(foreign, Err(Error::Mismatch { .. })), "{operation:?}: {foreign:?}");
+        }
         let refused = run(Operation::Inverse(Order::Natural.into()), &[Operand::Own(&squares)]);
         assert!(matches!(refused, Err(Error::Mismatch { .. })));
     }

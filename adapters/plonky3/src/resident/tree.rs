@@ -91,7 +91,8 @@ impl<F: HashField> MerkleTree<F> {
             let bytes = each.count(layer) * size_of::<Digest<F>>();
             let mut piece = engine.device().buffer_of_parts(trees.len() * bytes)?;
             for (i, tree) in trees.iter().enumerate() {
-                // a copy within the device would wait for multiprocessors, and other devices' memory with it
+                // a copy within the device is a kernel: on `copies` it could wait behind other kernels, and with it the
+                // copies from other devices, whose memory then stays in use
                 let on = if i == 0 { stream } else { copies };
                 on.copy(tree.layer(layer)?, piece.slice_mut(i * bytes..(i + 1) * bytes)?)?;
             }

@@ -19,8 +19,7 @@ MOST_BITS = 256
 
 
 def mul_int(a: int, b: int, *, engine: Engine | None = None) -> int:
-    """Returns the product of two integers, faster than `a * b` for more than some 100,000 bits. Both have together at
-    most 2^35 bits.
+    """Returns the product of two integers, for long ones faster than `a * b`. Both have together at most 2^35 bits.
 
     The integers are polynomials in 2^16, which are multiplied modulo the prime 2^64 - 2^32 + 1."""
     a, b = operator.index(a), operator.index(b)
