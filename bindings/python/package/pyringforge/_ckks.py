@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _native
-from ._engine import Engine, default_engine
+from ._engine import Engine, Unchanging, default_engine
 from ._errors import ArgumentError
 
 Numbers = NDArray[np.complex128]
 
 
-class Ckks:
+class Ckks(Unchanging):
     """RNS-CKKS with fixed parameters, compiled for an engine's device. Threads may share it.
 
     A ciphertext encrypts vectors of `slots` complex numbers, approximately. It starts at level `levels`, and each
@@ -128,12 +128,6 @@ class Ckks:
         finally:
             items.fill(0)
 
-    def __deepcopy__(self, _: Any) -> Ckks:
-        return self
-
-    def __copy__(self) -> Ckks:
-        return self
-
     def __reduce__(self) -> tuple[Any, ...]:
         if self._seeded:
             raise ArgumentError("a scheme with a seed is not pickled: the seed is secret")
@@ -174,7 +168,7 @@ class CkksSecretKey:
         raise ArgumentError("secret keys are not pickled: use `save`")
 
 
-class CkksKeys:
+class CkksKeys(Unchanging):
     """The keys that encrypt numbers and compute on ciphertexts. They are not secret.
 
     They can be copied, and pickled with their scheme, but for those of bootstrapping."""
@@ -200,12 +194,6 @@ class CkksKeys:
     def save(self) -> CkksSavedKeys:
         """The keys as bytes, without those of bootstrapping."""
         return CkksSavedKeys(*self.scheme._native.write_keys(self._public, self._relinearise, self._galois))
-
-    def __deepcopy__(self, _: Any) -> CkksKeys:
-        return self
-
-    def __copy__(self) -> CkksKeys:
-        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._bootstrap is not None:
@@ -271,7 +259,7 @@ class Polynomial:
         return self._native.value(x)
 
 
-class Ciphertext:
+class Ciphertext(Unchanging):
     """Encrypted vectors of complex numbers: those of one vector, or of a batch.
 
     `+`, `-` and `*` take other ciphertexts, arrays and numbers. An operand at a higher level is brought down, and a
@@ -364,12 +352,6 @@ class Ciphertext:
     def save(self) -> bytes:
         """The ciphertext as bytes, which `CkksKeys.load` reads."""
         return self._scheme.write_ciphertext(self._native)
-
-    def __deepcopy__(self, _: Any) -> Ciphertext:
-        return self
-
-    def __copy__(self) -> Ciphertext:
-        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise ArgumentError("ciphertexts are not pickled, because their keys would be, too: use `save` and `CkksKeys.load`")

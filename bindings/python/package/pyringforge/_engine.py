@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -12,8 +12,21 @@ from numpy.typing import DTypeLike, NDArray
 from . import _native
 from ._errors import ArgumentError
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
-class Engine:
+
+class Unchanging:
+    """An object that no call changes, so that a copy is the object itself."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _: Any) -> Self:
+        return self
+
+
+class Engine(Unchanging):
     """A device with its cache of compiled programs. Threads may share it.
 
     A copy is the same engine. A pickled engine is made anew where it is read, on the device that it was asked for, and
@@ -54,12 +67,6 @@ class Engine:
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         flat = _native.pinned(self._native, math.prod(shape) * np.dtype(dtype).itemsize)
         return flat.view(dtype).reshape(shape)
-
-    def __deepcopy__(self, _: Any) -> Engine:
-        return self
-
-    def __copy__(self) -> Engine:
-        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (default_engine, ()) if self is default_engine() else (Engine, (self._asked,))
