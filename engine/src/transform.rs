@@ -11,7 +11,7 @@ use crypto_bigint::U256;
 
 use crate::layout::KernelLayout;
 use crate::layout::twiddles::Prime;
-use ringforge_math::error::{Error, Result};
+use ringforge_math::error::{Error, Result, same_length};
 use ringforge_math::factorization::Factorization;
 use ringforge_math::modulus::limbs;
 
@@ -86,24 +86,24 @@ impl<W: Word> Transform<W> {
         Ok(Self { row, factorization: Arc::new(rows.factorization.clone()), words: PhantomData })
     }
 
-    /// Transforms coefficients into evaluations (forward NTT).
+    /// Transforms coefficients into evaluations (forward NTT), for one limb or several that lie one after another.
     ///
     /// # Errors
-    /// [`Error::Length`] unless there are n words.
-    pub fn forward(&self, row: &mut [W]) -> Result<()> {
-        self.check(row)?;
-        self.row.forward(cast_slice_mut(row));
+    /// [`Error::Length`] unless the number of words is a multiple of n.
+    pub fn forward(&self, rows: &mut [W]) -> Result<()> {
+        self.count(rows)?;
+        rows.chunks_exact_mut(self.factorization.n()).for_each(|row| self.row.forward(cast_slice_mut(row)));
         stack::wipe::<W>(Step::Transform);
         Ok(())
     }
 
-    /// Transforms evaluations into coefficients (inverse NTT).
+    /// Transforms evaluations into coefficients (inverse NTT), for one limb or several that lie one after another.
     ///
     /// # Errors
     /// The errors of [`Transform::forward`].
-    pub fn inverse(&self, row: &mut [W]) -> Result<()> {
-        self.check(row)?;
-        self.row.inverse(cast_slice_mut(row));
+    pub fn inverse(&self, rows: &mut [W]) -> Result<()> {
+        self.count(rows)?;
+        rows.chunks_exact_mut(self.factorization.n()).for_each(|row| self.row.inverse(cast_slice_mut(row)));
         stack::wipe::<W>(Step::Transform);
         Ok(())
     }
@@ -111,7 +111,7 @@ impl<W: Word> Transform<W> {
     /// Multiplies the evaluations `a` by the evaluations `b`, in place.
     ///
     /// # Errors
-    /// The errors of [`Transform::forward`], for both slices.
+    /// [`Error::Length`] unless both have n words.
     pub fn multiply(&self, a: &mut [W], b: &[W]) -> Result<()> {
         self.check(a)?;
         self.check(b)?;
@@ -120,11 +120,28 @@ impl<W: Word> Transform<W> {
         Ok(())
     }
 
+    /// Multiplies a matrix of evaluations, in row-major order, by a vector of evaluations. Writes the evaluations of the
+    /// product, with one element for each row of the matrix.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless `vector` and `out` have whole limbs, and `matrix` a limb for each pair of these.
+    pub fn multiply_matrix(&self, matrix: &[W], vector: &[W], out: &mut [W]) -> Result<()> {
+        let limbs = self.count(vector)? * self.count(out)?;
+        same_length("words of a matrix", limbs * self.factorization.n(), matrix.len())?;
+        if limbs == 0 {
+            out.fill(W::zeroed());
+            return Ok(());
+        }
+        self.row.multiply_matrix(cast_slice(matrix), cast_slice(vector), cast_slice_mut(out));
+        stack::wipe::<W>(Step::Product);
+        Ok(())
+    }
+
     /// Inverts the element with these evaluations in place, and returns true. If it has no inverse, returns false, and
     /// the evaluations are unspecified.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for leaves of degree 5 or 7. Also the errors of [`Transform::forward`].
+    /// [`Error::Unsupported`] for leaves of degree 5 or 7. [`Error::Length`] unless there are n words.
     pub fn invert(&self, row: &mut [W]) -> Result<bool> {
         self.check(row)?;
         if !self.factorization.shape().can_be_inverted() {
@@ -137,8 +154,14 @@ impl<W: Word> Transform<W> {
     }
 
     fn check(&self, row: &[W]) -> Result<()> {
-        let (expected, got) = (self.factorization.n(), row.len());
-        if got == expected { Ok(()) } else { Err(Error::Length { what: "words of a limb", expected, got }) }
+        same_length("words of a limb", self.factorization.n(), row.len())
+    }
+
+    /// The number of limbs in these words.
+    fn count(&self, rows: &[W]) -> Result<usize> {
+        let n = self.factorization.n();
+        same_length("words of whole limbs", rows.len().next_multiple_of(n), rows.len())?;
+        Ok(rows.len() / n)
     }
 }
 

@@ -4,8 +4,13 @@
 //! index by it or pass it to a division instruction, whose time depends on its operands. [`Divisor`] divides by
 //! Barrett's method, and [`Montgomery256`] multiplies by Montgomery's.
 
+use ringforge_math::error::{Result, same_length};
+use zeroize::zeroize_stack;
+
 pub use crate::transform::{Transform, Word};
-pub use ringforge_cpu::{Limbs, Montgomery256, Wide, add_limbs, mul_limbs, square_limbs, sub_limbs, sub_limbs_once};
+pub use ringforge_cpu::{
+    Limbs, Montgomery256, Wide, add_limbs, mul_limbs, square_limbs, sub_limbs, sub_limbs_once, wide,
+};
 
 /// A divisor d with a precomputed reciprocal, by which it divides numbers without a division instruction.
 ///
@@ -105,30 +110,68 @@ pub const fn centred(x: u32, q: u32) -> i32 {
 
 /// Packs numbers of `bits` bits each, at most 32, the least significant bit first: `ByteEncode` of FIPS 203, and
 /// `SimpleBitPack` of FIPS 204. Fills `out`, with zeros after the last number.
+#[inline(always)]
 pub fn pack_bits(bits: usize, values: impl IntoIterator<Item = u32>, out: &mut [u8]) {
     let (mut held, mut filled, mut values) = (0u64, 0, values.into_iter());
-    for byte in out {
-        while filled < 8 {
+    let mut next = || {
+        while filled < 32 {
             held |= u64::from(values.next().unwrap_or(0)) << filled;
             filled += bits.max(1);
         }
-        *byte = held as u8;
-        (held, filled) = (held >> 8, filled - 8);
-    }
+        let word = (held as u32).to_le_bytes();
+        (held, filled) = (held >> 32, filled - 32);
+        word
+    };
+    let (words, rest) = out.as_chunks_mut();
+    words.iter_mut().for_each(|word| *word = next());
+    rest.copy_from_slice(&next()[..rest.len()]);
 }
 
 /// Unpacks numbers of `bits` bits each, at most 32, as [`pack_bits`] packs them. Fills `values`, with zeros after the last
 /// byte.
+#[inline(always)]
 pub fn unpack_bits(bits: usize, bytes: &[u8], values: &mut [u32]) {
-    let (mut held, mut filled, mut bytes) = (0u64, 0, bytes.iter());
-    for value in values {
-        while filled < bits {
-            held |= bytes.next().map_or(0, |&byte| u64::from(byte)) << filled;
-            filled += 8;
-        }
-        *value = (held & ((1 << bits) - 1)) as u32;
-        (held, filled) = (held >> bits, filled - bits);
+    let mask = (1 << bits) - 1;
+    for (i, value) in values.iter_mut().enumerate() {
+        let (first, shift) = (i * bits / 8, i * bits % 8);
+        let word = match bytes.get(first..).and_then(<[u8]>::first_chunk) {
+            Some(word) => u64::from_le_bytes(*word),
+            None => bytes.iter().skip(first).rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
+        };
+        *value = (word >> shift & mask) as u32;
     }
+}
+
+/// SHAKE128 (FIPS 202) of `count` inputs of equal length, which lie one after another. Fills `out` with outputs of equal
+/// length. Several inputs are hashed at once, in the lanes of SIMD vectors. Copies on the stack are wiped.
+///
+/// # Errors
+/// [`Error::Length`](crate::Error::Length) unless the lengths of `inputs` and `out` are multiples of `count`.
+pub fn shake128(count: usize, inputs: &[u8], out: &mut [u8]) -> Result<()> {
+    shake(168, count, inputs, out)
+}
+
+/// SHAKE256 (FIPS 202), as [`shake128`].
+///
+/// # Errors
+/// As [`shake128`].
+pub fn shake256(count: usize, inputs: &[u8], out: &mut [u8]) -> Result<()> {
+    shake(136, count, inputs, out)
+}
+
+/// Bytes of the stack that SHAKE uses, with a margin.
+const SHAKE_STACK: usize = if cfg!(ringforge_unoptimised) { 0x1_0000 } else { 0x2000 };
+
+fn shake(rate: usize, count: usize, inputs: &[u8], out: &mut [u8]) -> Result<()> {
+    for len in [inputs.len(), out.len()] {
+        let expected = if count == 0 { 0 } else { len.next_multiple_of(count) };
+        same_length("bytes of inputs or outputs of equal length", expected, len)?;
+    }
+    if count > 0 {
+        ringforge_cpu::shake(rate, count, inputs, out);
+        zeroize_stack::<SHAKE_STACK>();
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -152,6 +195,13 @@ mod tests {
         let mut bytes = [1; 3];
         pack_bits(5, [31, 1], &mut bytes);
         assert_eq!(bytes, [63, 0, 0]);
+    }
+
+    #[test]
+    fn shakes_need_whole_items() {
+        let mut out = [1; 6];
+        assert!(shake128(2, &[0; 5], &mut out).is_err() && shake256(3, &[0; 3], &mut out[..5]).is_err());
+        assert!(shake256(0, &[], &mut []).is_ok() && shake256(0, &[], &mut out).is_err() && out == [1; 6]);
     }
 
     /// Quotients are exact at multiples of the divisor and at their neighbours, where the quotient changes.

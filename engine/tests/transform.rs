@@ -56,6 +56,25 @@ fn check<W: Word + PartialEq + Debug>(rows: &KernelLayout) {
         transform.forward(&mut b).expect("n words");
         assert_eq!([&a, &b], values.each_ref().map(|values| row_of(values, row)).each_ref(), "forward {rows:?}");
         let mut inverse = a.clone();
+        // a matrix of two rows and ten columns with entries a and 0, and a vector with entries b and 0: one sum has more
+        // than eight products
+        let zero = vec![W::zeroed(); n];
+        let (in_matrix, in_vector) = (|i: usize, j: usize| i == 0 || !j.is_multiple_of(3), |j: usize| j != 4);
+        let matrix = (0..20).flat_map(|k| if in_matrix(k / 10, k % 10) { &a } else { &zero }).copied();
+        let vector = (0..10).flat_map(|j| if in_vector(j) { &b } else { &zero }).copied();
+        let mut products = [&*b, &*a].concat();
+        transform
+            .multiply_matrix(&matrix.collect::<Vec<_>>(), &vector.collect::<Vec<_>>(), &mut products)
+            .expect("whole limbs");
+        transform.inverse(&mut products).expect("two limbs");
+        let sums = [0, 1].map(|i| {
+            let terms = (0..10).filter(|&j| in_matrix(i, j) && in_vector(j));
+            row_of(&terms.fold(vec![U256::ZERO; plain[0].len()], |sum, _| naive::add(ring, &sum, &product)), row)
+        });
+        assert_eq!(products, sums.concat(), "matrix {rows:?}");
+        let mut both = plain.each_ref().map(|a| row_of(a, row)).concat();
+        transform.forward(&mut both).expect("two limbs");
+        assert_eq!(both, [&*a, &*b].concat(), "two limbs {rows:?}");
         transform.multiply(&mut a, &b).expect("n words");
         transform.inverse(&mut a).expect("n words");
         assert_eq!(a, row_of(&product, row), "product {rows:?}");
@@ -189,8 +208,16 @@ fn wrong_sizes_are_refused() {
     let transform = Transform::<u32>::of(&rows, 0).expect("a transform");
     let wrong = |result| matches!(result, Err(Error::Length { expected: 256, .. }));
     assert!(wrong(transform.forward(&mut [0; 255])));
-    assert!(wrong(transform.inverse(&mut [0; 257])));
+    assert!(matches!(transform.inverse(&mut [0; 257]), Err(Error::Length { expected: 512, got: 257, .. })));
     assert!(wrong(transform.multiply(&mut [0; 256], &[0; 255])));
     assert!(wrong(transform.multiply(&mut [0; 255], &[0; 256])));
     assert!(wrong(transform.invert(&mut []).map(drop)));
+    assert!(transform.multiply_matrix(&[0; 512], &[0; 256], &mut [0; 512]).is_ok());
+    assert!(transform.multiply_matrix(&[], &[0; 256], &mut []).is_ok());
+    let mut out = [1; 256];
+    assert!(transform.multiply_matrix(&[], &[], &mut out).is_ok() && out == [0; 256]);
+    for (matrix, vector, out) in [(512, 256, 256), (256, 255, 256), (256, 256, 257), (0, 256, 256)] {
+        let result = transform.multiply_matrix(&vec![0; matrix], &vec![0; vector], &mut vec![0; out]);
+        assert!(matches!(result, Err(Error::Length { .. })), "{matrix} {vector} {out}");
+    }
 }

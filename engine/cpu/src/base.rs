@@ -12,6 +12,9 @@ use crate::tree::Tree;
 /// Number of leaves that are multiplied together, one per lane of a loop that the compiler vectorises.
 pub(crate) const LANES: usize = 64;
 
+/// The most products that [`Field::wide_reduce`] takes in a sum.
+const MOST_PRODUCTS: usize = 8;
+
 /// Maximum number of words in a block of [`LANES`] leaves.
 pub(crate) const BLOCK: usize = MAX_LEAF_DEGREE * LANES;
 
@@ -78,6 +81,58 @@ pub(crate) fn restored_products<F: Field, A: Store<F::Word>, O: Send>(
     match restore {
         false => products(tree, betas, operands, out, put),
         true => products(tree, betas, operands, out, &|out, product| put(out, tree.field.mul(product, factor))),
+    }
+}
+
+/// Writes the inner product of two vectors of residue polynomials in the NTT domain, one after another.
+///
+/// in: words below q   out: the inner product / F, below q, with F as in [`products`]
+pub(crate) fn inner_product<F: Field>(tree: &Tree<'_, F>, a: &[F::Word], b: &[F::Word], out: &mut [F::Word]) {
+    let (field, n) = (tree.field, out.len());
+    out.fill(F::Word::zeroed());
+    if tree.shape.base > 1 {
+        for operands in a.chunks_exact(n).zip(b.chunks_exact(n)) {
+            products(tree, tree.leaf_constants(), operands.into(), out, &|sum, x| {
+                *sum = field.canonical(field.relax(field.add(*sum, x)));
+            });
+        }
+        return;
+    }
+    wide(
+        #[inline(always)]
+        || {
+            for (a, b) in a.chunks(MOST_PRODUCTS * n).zip(b.chunks(MOST_PRODUCTS * n)) {
+                let (blocks, rest) = out.as_chunks_mut::<16>();
+                let first = blocks.as_flattened().len();
+                for (block, out) in blocks.iter_mut().enumerate() {
+                    add_products(&field, [a, b], n, 16 * block, out);
+                }
+                for (place, out) in rest.as_chunks_mut::<1>().0.iter_mut().enumerate() {
+                    add_products(&field, [a, b], n, first + place, out);
+                }
+            }
+        },
+    );
+}
+
+/// Adds to `L` words of `out`, from index `start` on, the products of these words of at most [`MOST_PRODUCTS`] pairs of
+/// polynomials with n words. The sums stay in registers.
+#[inline(always)]
+fn add_products<F: Field, const L: usize>(
+    field: &F,
+    [a, b]: [&[F::Word]; 2],
+    n: usize,
+    start: usize,
+    out: &mut [F::Word; L],
+) {
+    let mut sums = [field.wide_zero(); L];
+    for (a, b) in a.chunks_exact(n).zip(b.chunks_exact(n)) {
+        for ((sum, a), b) in sums.iter_mut().zip(&a[start..][..L]).zip(&b[start..][..L]) {
+            *sum = field.wide_mad(*sum, *a, *b);
+        }
+    }
+    for (out, sum) in out.iter_mut().zip(sums) {
+        *out = field.canonical(field.relax(field.add(*out, field.wide_reduce(sum))));
     }
 }
 

@@ -24,6 +24,7 @@ pub mod choice;
 mod field;
 mod fill;
 mod inverses;
+mod keccak;
 mod kernels;
 mod layout;
 #[doc(hidden)]
@@ -48,6 +49,7 @@ use bytemuck::Zeroable;
 use field::{Field, Goldilocks, Mod14, Mod16, Mod31, Mod32, Mod64, Mod64Full, Mod256, Store, limbs, word};
 use fill::Fill;
 
+pub use keccak::shake;
 pub use kernels::{ElementLayout, Factors, Kernels, Keys, Turn};
 pub use layout::{HEADER, Layout};
 pub use limbs::{Wide, add_limbs, add_mod, mul_limbs, square_limbs, sub_limbs, sub_limbs_once, sub_mod};

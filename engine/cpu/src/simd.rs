@@ -18,6 +18,8 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
+pub(crate) mod keccak;
+#[cfg(target_arch = "x86_64")]
 mod limbs;
 #[cfg(target_arch = "x86_64")]
 mod narrow;
@@ -102,6 +104,7 @@ mod tests {
             include_str!("simd.rs"),
             include_str!("simd/avx2.rs"),
             include_str!("simd/avx512.rs"),
+            include_str!("simd/keccak.rs"),
             include_str!("simd/limbs.rs"),
             include_str!("simd/short.rs"),
         ];

@@ -2,13 +2,15 @@
 
 use bytemuck::{Zeroable, cast_slice, cast_slice_mut};
 
-use crate::base::{BLOCK, LANES, restored_products};
+use crate::base::{BLOCK, LANES, inner_product, restored_products};
 use crate::field::{Field, word};
 use crate::fill::factors;
 use crate::inverses;
 use crate::layout::{Layout, header_of};
 use crate::shape::{Layer, Shape};
+use crate::simd::wide;
 use crate::tree::{Origin, Tree};
+use crate::wipe::Wiped;
 use crate::{Limbs, Modulus, Roots};
 
 /// An NTT modulo one q of a row (residue polynomial) of n words, in place. Words are below q and as wide as the
@@ -25,6 +27,10 @@ pub trait Transform: Send + Sync {
 
     /// Multiplies `a` by `b` in the NTT domain; the product overwrites `a`.
     fn multiply(&self, a: &mut [u8], b: &[u8]);
+
+    /// Multiplies a matrix of elements, in row-major order, by a vector of elements, in the NTT domain. The product
+    /// overwrites `out`, which has an element for each row of the matrix.
+    fn multiply_matrix(&self, matrix: &[u8], vector: &[u8], out: &mut [u8]);
 
     /// Replaces the evaluations of an element by those of its inverse and returns true. If there is no inverse, returns
     /// false, and the row's contents are meaningless. Only for shapes that [can be inverted](Shape::can_be_inverted).
@@ -103,6 +109,22 @@ impl<F: Field> Transform for Row<F> {
             restored_products(&tree, self.restore, betas, [left, b], a, &|out, product| {
                 *out = field.canonical(product);
             });
+        }
+    }
+
+    fn multiply_matrix(&self, matrix: &[u8], vector: &[u8], out: &mut [u8]) {
+        let (tree, field, n) = (self.tree(), self.field, self.n);
+        let mut vector = Wiped::from(cast_slice::<_, F::Word>(vector).to_vec());
+        if self.restore {
+            let factor = tree.product_factor();
+            wide(
+                #[inline(always)]
+                || vector.iter_mut().for_each(|x| *x = field.canonical(field.mul(*x, factor))),
+            );
+        }
+        let (matrix, out) = (cast_slice::<_, F::Word>(matrix), cast_slice_mut::<_, F::Word>(out));
+        for (row, out) in matrix.chunks_exact(vector.len()).zip(out.chunks_exact_mut(n)) {
+            inner_product(&tree, row, &vector, out);
         }
     }
 

@@ -215,6 +215,29 @@ mod tests {
         Ok(())
     }
 
+    /// A hedged block is π of the exclusive or of block and context. So different items have different blocks, even if
+    /// the context consists of zeros or of ones.
+    #[test]
+    fn contexts_are_combined_by_exclusive_or() -> Result<()> {
+        let random_key = RandomKey::from_bytes(&[0x35; RandomKey::BYTES])?;
+        let mut seen = std::collections::BTreeSet::new();
+        for context in [[0; 64], [0xff; 64], core::array::from_fn(|i| i as u8)] {
+            for item in 0..4 {
+                let mut words = [[0]; 16];
+                let block = random_key.block(item, 1);
+                for (i, word) in words.iter_mut().enumerate() {
+                    let bytes = core::array::from_fn(|j| block[4 * i + j] ^ context[4 * i + j]);
+                    *word = [u32::from_le_bytes(bytes)];
+                }
+                permute(&mut words);
+                let hedged = random_key.hedged_block(item, 1, &context);
+                assert!(words.iter().flat_map(|[word]| word.to_le_bytes()).eq(hedged));
+                assert!(seen.insert(hedged));
+            }
+        }
+        Ok(())
+    }
+
     #[test]
     fn several_blocks_are_those_of_the_cipher() -> Result<()> {
         let random_key = RandomKey::from_bytes(&core::array::from_fn::<u8, 32, _>(|i| i as u8))?;

@@ -93,13 +93,16 @@ mod tests {
                 let forward = depth(&mut || transform.row.forward(cast_slice_mut(&mut row)));
                 let inverse = depth(&mut || transform.row.inverse(cast_slice_mut(&mut row)));
                 let product = depth(&mut || transform.row.multiply(cast_slice_mut(&mut row), cast_slice(&other)));
+                let sum = depth(&mut || {
+                    transform.row.multiply_matrix(cast_slice(&other), cast_slice(&other), cast_slice_mut(&mut row));
+                });
                 let inversion = match rows.factorization().shape().can_be_inverted() {
                     true => depth(&mut || {
                         black_box(transform.row.invert(cast_slice_mut(&mut row)));
                     }),
                     false => 0,
                 };
-                for (most, found) in most.iter_mut().zip([forward.max(inverse), product, inversion]) {
+                for (most, found) in most.iter_mut().zip([forward.max(inverse), product.max(sum), inversion]) {
                     *most = found.max(*most);
                 }
             }

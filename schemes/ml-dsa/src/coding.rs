@@ -6,34 +6,30 @@ use zeroize::Zeroizing;
 
 use crate::params::{DROPPED, N, Parameters, Q};
 
-/// A polynomial, wiped on drop.
+/// Polynomials one after another, wiped on drop.
 pub(crate) type Poly = Zeroizing<Vec<u32>>;
 
-/// `SimpleBitUnpack` of FIPS 204: 256 numbers of `bits` bits.
-pub(crate) fn unpack(bits: usize, bytes: &[u8]) -> Poly {
-    let mut values = Zeroizing::new(vec![0; N]);
-    unpack_bits(bits, bytes, &mut values);
-    values
-}
-
-/// The residues of `most` − x for packed numbers x.
-pub(crate) fn unpack_below(bits: usize, most: u32, bytes: &[u8]) -> Poly {
-    let mut values = unpack(bits, bytes);
+/// `BitUnpack` of FIPS 204: the residues of `most` − x for packed numbers x.
+#[inline(always)]
+pub(crate) fn unpack_below(bits: usize, most: u32, bytes: &[u8], values: &mut [u32]) {
+    unpack_bits(bits, bytes, values);
     values.iter_mut().for_each(|value| *value = sub_once(Q + most - *value, Q));
-    values
 }
 
 /// y − x modulo q, for residues.
+#[inline(always)]
 pub(crate) fn minus(y: u32, x: u32) -> u32 {
     sub_once(y + Q - x, Q)
 }
 
 /// Whether the representative of x in (−q/2, q/2] has an absolute value of at least `bound`.
+#[inline(always)]
 pub(crate) fn is_large(x: u32, bound: u32) -> bool {
     (x >= bound) & (Q - x >= bound)
 }
 
 /// `Power2Round` of FIPS 204: t = t1 2^13 + t0 gives t1 and 2^12 − t0.
+#[inline(always)]
 pub(crate) fn split(t: u32) -> (u32, u32) {
     let half = 1 << (DROPPED - 1);
     let high = (t + half - 1) >> DROPPED;
@@ -43,6 +39,7 @@ pub(crate) fn split(t: u32) -> (u32, u32) {
 impl Parameters {
     /// `HighBits` of FIPS 204: the nearest multiple of 2 γ2, divided by 2 γ2, modulo (q − 1) / (2 γ2). Multiplies by the
     /// reciprocal, since division is not constant-time: first by 2^-7, rounded up, then by 2^7 / (2 γ2).
+    #[inline(always)]
     pub(crate) fn high(&self, x: u32) -> u32 {
         let y = (x + 127) >> 7;
         let high = match self.high_values() {
@@ -53,11 +50,13 @@ impl Parameters {
     }
 
     /// `LowBits` of FIPS 204, as a residue, for a residue with these high bits.
+    #[inline(always)]
     pub(crate) fn low(&self, x: u32, high: u32) -> u32 {
         minus(x, high * (2 * self.gamma2))
     }
 
     /// `UseHint` of FIPS 204: the high bits, or if `hint`, the next ones in the direction of the low bits.
+    #[inline(always)]
     pub(crate) fn corrected(&self, x: u32, hint: bool) -> u32 {
         let (high, count) = (self.high(x), self.high_values());
         let low = self.low(x, high);
@@ -126,12 +125,12 @@ impl Parameters {
         valid & places[at..].iter().all(|&place| place == 0)
     }
 
-    /// `HintBitPack` of FIPS 204, for hints as a mask of 256 bits for each polynomial.
-    pub(crate) fn pack_hints(&self, hints: &[[u32; N / 32]], out: &mut [u8]) {
+    /// `HintBitPack` of FIPS 204, for hints that are 0 or 1.
+    pub(crate) fn pack_hints(&self, hints: &[u32], out: &mut [u8]) {
         out.fill(0);
         let mut at = 0;
-        for (i, row) in hints.iter().enumerate() {
-            for place in (0..N).filter(|place| row[place / 32] >> (place % 32) & 1 == 1) {
+        for (i, row) in hints.chunks_exact(N).enumerate() {
+            for place in (0..N).filter(|&place| row[place] == 1) {
                 out[at] = place as u8;
                 at += 1;
             }
@@ -140,18 +139,19 @@ impl Parameters {
     }
 }
 
-/// `RejNTTPoly` of FIPS 204: 256 evaluations, from rho, a column and a row.
-pub(crate) fn sample_values(rho: &[u8], [column, row]: [u8; 2], out: &mut [u32]) {
-    let mut xof = Shake128::default().chain(rho).chain([column, row]).finalize_xof();
-    let (mut out, mut bytes) = (out.iter_mut().peekable(), [0; 4]);
-    while out.peek().is_some() {
-        xof.read(&mut bytes[..3]);
-        let value = u32::from_le_bytes(bytes) & 0x7f_ffff;
-        if value < Q
-            && let Some(place) = out.next()
-        {
-            *place = value;
-        }
+/// Bytes of a stream from which evaluations are sampled: five blocks of SHAKE128, 280 candidates.
+pub(crate) const STREAM: usize = 5 * 168;
+
+/// `RejNTTPoly` of FIPS 204: 256 evaluations from a stream. If it has too few candidates below q, which happens to one
+/// stream in 2^60, more are computed from the stream's input.
+pub(crate) fn sample_values(stream: &[u8], input: &[u8], out: &mut [u32]) {
+    let (candidates, _) = stream.as_chunks::<3>();
+    let values = candidates.iter().map(|&[a, b, c]| u32::from_le_bytes([a, b, c & 0x7f, 0])).filter(|&value| value < Q);
+    let found = out.iter_mut().zip(values).map(|(place, value)| *place = value).count();
+    if found < out.len() {
+        let mut longer = vec![0; 2 * stream.len()];
+        Shake128::default().chain(input).finalize_xof().read(&mut longer);
+        sample_values(&longer, input, out);
     }
 }
 
@@ -160,4 +160,23 @@ pub(crate) fn h(parts: &[&[u8]], out: &mut [u8]) {
     let mut hash = Shake256::default();
     parts.iter().for_each(|part| hash.update(part));
     hash.finalize_xof().read(out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stream with too few candidates is replaced by a longer one from its input.
+    #[test]
+    fn short_streams_are_continued() {
+        let mut stream = [0; STREAM];
+        Shake128::default().chain([7; 34]).finalize_xof().read(&mut stream);
+        let (mut expected, mut values) = ([0; N], [1; N]);
+        sample_values(&stream, &[7; 34], &mut expected);
+        for bad in [&[0xff; STREAM][..], &stream[..3 * (N - 1)]] {
+            sample_values(bad, &[7; 34], &mut values);
+            assert_eq!(values, expected);
+        }
+        assert!(expected.iter().all(|&value| value < Q) && expected[0] != expected[1]);
+    }
 }

@@ -4,6 +4,7 @@ use core::fmt::Display;
 
 use ringforge::kernels::{Args, Built, CustomKernel, Header, KernelLayout, Launch, Port, Sharing};
 use ringforge::run::AGAIN;
+use ringforge::words::wide;
 use ringforge::{Limits, Result};
 use ringforge_batch::{OK, STATUS, status};
 
@@ -146,7 +147,14 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
         ($name:ident, [$($port:expr),*]) => {{
             let source = include_str!(concat!("kernels/mldsa_", stringify!($name), ".cu"));
             let text = (concat!("mldsa_", stringify!($name)), source, HEADERS);
-            let on_cpu = move |items, args: &mut Args<'_>| args.each(items, |_, item| scheme.$name(item));
+            let on_cpu = move |items, args: &mut Args<'_>| {
+                args.each(items, |_, item| {
+                    wide(
+                        #[inline(always)]
+                        || scheme.$name(item),
+                    )
+                })
+            };
             // SAFETY: each thread, warp, or block of the layout `rows` accesses only the bytes of its own items, and of
             // shared ports. Ports and prelude take the item sizes from the same parameter set.
             unsafe { CustomKernel::new(text, [$($port),*], build, on_cpu) }

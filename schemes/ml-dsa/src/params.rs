@@ -72,7 +72,7 @@ impl Parameters {
 
     /// The values of the high bits of a residue.
     pub(crate) const fn high_values(&self) -> u32 {
-        (Q - 1) / (2 * self.gamma2)
+        if self.gamma2 == (Q - 1) / 88 { 44 } else { 16 }
     }
 
     /// Bits of a packed coefficient of w1.

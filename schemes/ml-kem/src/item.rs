@@ -3,16 +3,15 @@
 //! the matrix, and noise streams are the random bytes from which noise polynomials are sampled.
 #![allow(clippy::type_complexity, reason = "the tuples are the ports")]
 
-use core::iter::repeat_n;
-
-use ringforge::words::{Transform, pack_bits, sub_once};
+use ringforge::words::{Transform, pack_bits, shake128, sub_once};
 use ringforge::{Limits, Result};
 use ringforge_batch::status as status_of;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use crate::coding::{
-    Poly, compress, decompress, first_too_large, g, h, j, prf, sample_noise, sample_values, unpack, unpack_values,
+    Poly, STREAM, compress, decompress, first_too_large, g, h, j, prf, sample_noise, sample_values, unpack,
+    unpack_values,
 };
 use crate::error::KeyError;
 use crate::params::{ETA2, N, Parameters, Q, ROW, SEED, rows, stream};
@@ -37,43 +36,45 @@ impl Scheme {
     }
 
     /// Expands the seed d to rho and the noise streams of a key pair.
+    #[inline(always)]
     pub(crate) fn seed(&self, (seeds, rho, noise): (&[u8], &mut [u8], &mut [u8])) -> Result<()> {
-        let Parameters { k, eta1, .. } = self.parameters;
+        let k = self.parameters.k;
         let hash = g(&seeds[..SEED], &[k as u8]);
         rho.copy_from_slice(&hash[0]);
-        prf(&hash[1], repeat_n(eta1, 2 * k), noise);
-        Ok(())
+        prf(&hash[1], 0, 2 * k, noise)
     }
 
     /// Samples the matrix, or its transpose if `transposed`, from rho. Writes it in row-major order.
+    #[inline(always)]
     pub(crate) fn matrix(&self, (rho, matrix): (&[u8], &mut [u8]), transposed: bool) -> Result<()> {
-        let k = self.parameters.k;
-        for (place, values) in matrix.chunks_exact_mut(2 * N).enumerate() {
-            let (row, column) = ((place / k) as u8, (place % k) as u8);
-            let numbers = if transposed { [row, column] } else { [column, row] };
-            sample_values(rho, numbers, values);
-        }
+        let k = self.parameters.k as u8;
+        let places = (0..k).flat_map(|row| (0..k).map(move |column| [column, row]));
+        let places = places.map(|[a, b]| if transposed { [b, a] } else { [a, b] });
+        let inputs: Vec<u8> = places.flat_map(|place| rho.iter().copied().chain(place)).collect();
+        let mut streams = vec![0; usize::from(k).pow(2) * STREAM];
+        shake128(usize::from(k).pow(2), &inputs, &mut streams)?;
+        let inputs = inputs.chunks_exact(SEED + 2);
+        let polynomials = matrix.chunks_exact_mut(2 * N).zip(streams.chunks_exact(STREAM)).zip(inputs);
+        polynomials.for_each(|((values, stream), input)| sample_values(stream, input, values));
         Ok(())
     }
 
     /// Computes a key pair (`K-PKE.KeyGen`), with zeros in place of the hash in the secret key.
+    #[inline(always)]
     pub(crate) fn generate(
         &self,
         (seeds, rho, matrix, noise, public_key, secret_key): (&[u8], &[u8], &[u8], &[u8], &mut [u8], &mut [u8]),
     ) -> Result<()> {
         let Parameters { k, eta1, .. } = self.parameters;
-        let mut noise = noise.chunks_exact(stream(eta1)).map(|stream| self.values(sample_noise(eta1, stream)));
-        let secret = noise.by_ref().take(k).collect::<Result<Vec<_>>>()?;
+        let mut vectors = sample_noise(eta1, noise);
+        self.transform.forward(&mut vectors)?;
+        let (secret, errors) = vectors.split_at(k * N);
         let (vector, rest) = secret_key.split_at_mut(ROW * k);
-        vector
-            .chunks_exact_mut(ROW)
-            .zip(&secret)
-            .for_each(|(bytes, values)| pack_bits(12, values.iter().copied(), bytes));
-        for ((row, error), bytes) in matrix.chunks_exact(2 * N * k).zip(noise).zip(public_key.chunks_exact_mut(ROW)) {
-            let mut sum = error?;
-            self.add_dot(&mut sum, row.chunks_exact(2 * N).map(halves), &secret)?;
-            pack_bits(12, sum.iter().copied(), bytes);
-        }
+        pack_bits(12, secret.iter().copied(), vector);
+        let mut t: Poly = Zeroizing::new(vec![0; k * N]);
+        self.transform.multiply_matrix(&halves(matrix), secret, &mut t)?;
+        t.iter_mut().zip(errors).for_each(|(t, error)| *t = sub_once(*t + error, Q));
+        pack_bits(12, t.iter().copied(), &mut public_key[..ROW * k]);
         public_key[ROW * k..].copy_from_slice(rho);
         let (copy, rest) = rest.split_at_mut(public_key.len());
         copy.copy_from_slice(public_key);
@@ -83,6 +84,7 @@ impl Scheme {
     }
 
     /// Writes the hash of the public key into the secret key.
+    #[inline(always)]
     pub(crate) fn finish(&self, (public_key, secret_key): (&[u8], &mut [u8])) -> Result<()> {
         let place = secret_key.len() - 2 * SEED;
         secret_key[place..][..SEED].copy_from_slice(&h(public_key));
@@ -91,17 +93,18 @@ impl Scheme {
 
     /// Derives the shared key and the noise streams of the ciphertext from a message and a public key. Copies rho from
     /// the public key.
+    #[inline(always)]
     pub(crate) fn encapsulate(
         &self,
         (public_key, message, shared_key, rho, noise): (&[u8], &[u8], &mut [u8], &mut [u8], &mut [u8]),
     ) -> Result<()> {
         rho.copy_from_slice(&public_key[ROW * self.parameters.k..]);
-        self.derive(message, &h(public_key), shared_key, noise);
-        Ok(())
+        self.derive(message, &h(public_key), shared_key, noise)
     }
 
     /// Derives the agreed shared key and the noise streams of the ciphertext from a decrypted message and the hash in
     /// the secret key. Writes the rejected shared key after the agreed one, and copies rho from the secret key.
+    #[inline(always)]
     pub(crate) fn decapsulate(
         &self,
         (secret_key, ciphertext, message, keys, rho, noise): (&[u8], &[u8], &[u8], &mut [u8], &mut [u8], &mut [u8]),
@@ -109,55 +112,55 @@ impl Scheme {
         let [_, public_key, hash, z] = parts(&self.parameters, secret_key);
         let (agreed, rejected) = keys.split_at_mut(SEED);
         rho.copy_from_slice(&public_key[ROW * self.parameters.k..]);
-        self.derive(message, hash, agreed, noise);
         j(z, ciphertext, rejected);
-        Ok(())
+        self.derive(message, hash, agreed, noise)
     }
 
-    fn derive(&self, message: &[u8], hash: &[u8], shared_key: &mut [u8], noise: &mut [u8]) {
+    fn derive(&self, message: &[u8], hash: &[u8], shared_key: &mut [u8], noise: &mut [u8]) -> Result<()> {
         let Parameters { k, eta1, .. } = self.parameters;
         let hash = g(message, hash);
         shared_key.copy_from_slice(&hash[0]);
-        prf(&hash[1], repeat_n(eta1, k).chain(repeat_n(ETA2, k + 1)), noise);
+        let (first, second) = noise.split_at_mut(k * stream(eta1));
+        prf(&hash[1], 0, k, first)?;
+        prf(&hash[1], k as u8, k + 1, second)
     }
 
     /// Encrypts a message (`K-PKE.Encrypt`).
+    #[inline(always)]
     pub(crate) fn encrypt(
         &self,
         (public_key, message, matrix, noise, ciphertext): (&[u8], &[u8], &[u8], &[u8], &mut [u8]),
     ) -> Result<()> {
         let Parameters { k, eta1, du, dv, .. } = self.parameters;
         let (first, second) = noise.split_at(k * stream(eta1));
-        let r = first.chunks_exact(stream(eta1)).map(|stream| self.values(sample_noise(eta1, stream)));
-        let r = r.collect::<Result<Vec<_>>>()?;
-        let errors: Vec<Poly> = second.chunks_exact(stream(ETA2)).map(|stream| sample_noise(ETA2, stream)).collect();
-        let (u, v) = ciphertext.split_at_mut(N / 8 * du * k);
-        for ((row, error), bytes) in matrix.chunks_exact(2 * N * k).zip(&errors).zip(u.chunks_exact_mut(N / 8 * du)) {
-            let mut sum = self.dot(row.chunks_exact(2 * N).map(halves), &r)?;
-            sum.iter_mut().zip(error.iter()).for_each(|(x, e)| *x = compress(du, *x + e));
-            pack_bits(du, sum.iter().copied(), bytes);
-        }
-        let mut sum = self.dot(public_key.chunks_exact(ROW).map(unpack_values), &r)?;
-        let message = unpack(1, message);
-        for ((x, error), bit) in sum.iter_mut().zip(errors.iter().skip(k).flat_map(|error| error.iter())).zip(&*message)
-        {
+        let mut r = sample_noise(eta1, first);
+        self.transform.forward(&mut r)?;
+        // the rows of the matrix, and the vector of the public key as one more
+        let mut rows = halves(matrix);
+        rows.extend_from_slice(&unpack_values(&public_key[..ROW * k]));
+        let mut sums = self.product(&rows, &r, k + 1)?;
+        let (u, v) = sums.split_at_mut(k * N);
+        let errors = sample_noise(ETA2, second);
+        let (of_u, of_v) = errors.split_at(k * N);
+        u.iter_mut().zip(of_u).for_each(|(x, error)| *x = compress(du, *x + error));
+        for ((x, error), bit) in v.iter_mut().zip(of_v).zip(&*unpack(1, message)) {
             *x = compress(dv, *x + error + decompress(1, *bit));
         }
-        pack_bits(dv, sum.iter().copied(), v);
+        let (to_u, to_v) = ciphertext.split_at_mut(N / 8 * du * k);
+        pack_bits(du, u.iter().copied(), to_u);
+        pack_bits(dv, v.iter().copied(), to_v);
         Ok(())
     }
 
     /// Decrypts a ciphertext (`K-PKE.Decrypt`).
+    #[inline(always)]
     pub(crate) fn decrypt(&self, (secret_key, ciphertext, message): (&[u8], &[u8], &mut [u8])) -> Result<()> {
         let Parameters { k, du, dv, .. } = self.parameters;
         let (u, v) = ciphertext.split_at(N / 8 * du * k);
-        let u = u.chunks_exact(N / 8 * du).map(|bytes| {
-            let mut values = unpack(du, bytes);
-            values.iter_mut().for_each(|y| *y = decompress(du, *y));
-            self.values(values)
-        });
-        let u = u.collect::<Result<Vec<_>>>()?;
-        let mut sum = self.dot(secret_key.chunks_exact(ROW).map(unpack_values), &u)?;
+        let mut u = unpack(du, u);
+        u.iter_mut().for_each(|y| *y = decompress(du, *y));
+        self.transform.forward(&mut u)?;
+        let mut sum = self.product(&unpack_values(&secret_key[..ROW * k]), &u, 1)?;
         let v = unpack(dv, v);
         sum.iter_mut().zip(&*v).for_each(|(x, y)| *x = compress(1, Q + decompress(dv, *y) - *x));
         pack_bits(1, sum.iter().copied(), message);
@@ -166,6 +169,7 @@ impl Scheme {
 
     /// Re-encrypts a decrypted message and selects the shared key: the agreed one if the result equals the received
     /// ciphertext, else the rejected one.
+    #[inline(always)]
     pub(crate) fn compare(
         &self,
         (secret_key, sent, message, matrix, noise, keys, out): (&[u8], &[u8], &[u8], &[u8], &[u8], &[u8], &mut [u8]),
@@ -182,6 +186,7 @@ impl Scheme {
     }
 
     /// Writes the status of a public key: ok, or an error with the index of the first coefficient that is not below q.
+    #[inline(always)]
     pub(crate) fn check_public(&self, (public_key, status): (&[u8], &mut u32)) -> Result<()> {
         let bad = first_too_large(public_key).map(|coefficient| KeyError::InvalidPublicKey { coefficient });
         *status = status_of(bad);
@@ -189,6 +194,7 @@ impl Scheme {
     }
 
     /// Writes the status of a secret key: ok if the hash in the key is that of the public key in it, else an error.
+    #[inline(always)]
     pub(crate) fn check_secret(&self, (secret_key, status): (&[u8], &mut u32)) -> Result<()> {
         let [_, public_key, hash, _] = parts(&self.parameters, secret_key);
         let is_whole: bool = h(public_key).ct_eq(hash).into();
@@ -196,32 +202,17 @@ impl Scheme {
         Ok(())
     }
 
-    /// Transforms coefficients to evaluations (forward NTT).
-    fn values(&self, mut poly: Poly) -> Result<Poly> {
-        self.transform.forward(&mut poly)?;
-        Ok(poly)
-    }
-
-    /// Adds the inner product of two vectors of polynomials to `sum`; all are evaluations.
-    fn add_dot(&self, sum: &mut Poly, a: impl Iterator<Item = Poly>, b: &[Poly]) -> Result<()> {
-        for (mut a, b) in a.zip(b) {
-            self.transform.multiply(&mut a, b)?;
-            sum.iter_mut().zip(&*a).for_each(|(sum, x)| *sum = sub_once(*sum + x, Q));
-        }
-        Ok(())
-    }
-
-    /// Returns the inner product of two vectors of polynomials. Takes evaluations and returns coefficients.
-    fn dot(&self, a: impl Iterator<Item = Poly>, b: &[Poly]) -> Result<Poly> {
-        let mut sum = Zeroizing::new(vec![0; N]);
-        self.add_dot(&mut sum, a, b)?;
-        self.transform.inverse(&mut sum)?;
-        Ok(sum)
+    /// The coefficients of the product of a matrix with this many rows and a vector, from their evaluations.
+    fn product(&self, matrix: &[u32], vector: &[u32], rows: usize) -> Result<Poly> {
+        let mut product = Zeroizing::new(vec![0; rows * N]);
+        self.transform.multiply_matrix(matrix, vector, &mut product)?;
+        self.transform.inverse(&mut product)?;
+        Ok(product)
     }
 }
 
-/// Reads a polynomial from 16-bit little-endian words.
-fn halves(bytes: &[u8]) -> Poly {
+/// Reads polynomials from 16-bit little-endian words.
+fn halves(bytes: &[u8]) -> Vec<u32> {
     let (halves, _) = bytes.as_chunks();
-    Zeroizing::new(halves.iter().map(|half| u32::from(u16::from_le_bytes(*half))).collect())
+    halves.iter().map(|half| u32::from(u16::from_le_bytes(*half))).collect()
 }

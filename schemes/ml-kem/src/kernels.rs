@@ -3,6 +3,7 @@
 use core::fmt::Display;
 
 use ringforge::kernels::{Args, Built, CustomKernel, Header, KernelLayout, Launch, Port};
+use ringforge::words::wide;
 use ringforge::{Limits, Result};
 use ringforge_batch::STATUS;
 
@@ -77,7 +78,14 @@ pub(crate) fn kernel(stage: Stage, p: &Parameters, limits: &Limits) -> Result<Cu
     macro_rules! stage {
         ($name:literal, $on_cpu:ident($($more:expr)?), [$($port:expr),*]) => {{
             let text = (concat!("mlkem_", $name), include_str!(concat!("kernels/mlkem_", $name, ".cu")), HEADERS);
-            let on_cpu = move |items, args: &mut Args<'_>| args.each(items, |_, item| scheme.$on_cpu(item $(, $more)?));
+            let on_cpu = move |items, args: &mut Args<'_>| {
+                args.each(items, |_, item| {
+                    wide(
+                        #[inline(always)]
+                        || scheme.$on_cpu(item $(, $more)?),
+                    )
+                })
+            };
             // SAFETY: each thread, or each block of the layout `rows`, accesses only the bytes of its own items. Ports
             // and prelude take the item sizes from the same parameter set.
             unsafe { CustomKernel::new(text, [$($port),*], build, on_cpu) }

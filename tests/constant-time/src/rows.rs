@@ -106,6 +106,9 @@ fn transforms<W: Word>(texts: &[&str], rng: &mut Bytes) -> Outcome {
         transform.forward(&mut a)?;
         let b = a.clone();
         transform.multiply(&mut a, &b)?;
+        let (matrix, vector, mut product) = ([&*a, &*b].concat(), [&*b, &*a].concat(), a.clone());
+        transform.multiply_matrix(&matrix, &vector, &mut product)?;
+        black_box(product);
         // fails for leaves of degree 7, which cannot be inverted
         black_box(transform.invert(&mut a).is_ok());
         transform.inverse(&mut a)?;

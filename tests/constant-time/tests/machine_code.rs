@@ -45,11 +45,13 @@ const NAMED: &[&str] = &[
     "<ringforge_cpu::transform::Row<F> as ringforge_cpu::transform::Transform>::forward",
     "<ringforge_cpu::transform::Row<F> as ringforge_cpu::transform::Transform>::inverse",
     "<ringforge_cpu::transform::Row<F> as ringforge_cpu::transform::Transform>::multiply",
+    "<ringforge_cpu::transform::Row<F> as ringforge_cpu::transform::Transform>::multiply_matrix",
     "<ringforge_cpu::transform::Row<F> as ringforge_cpu::transform::Transform>::invert",
 ];
 
-/// The SIMD butterflies, for every kind of vectors.
+/// The SIMD butterflies, for every kind of vectors, and the permutations of SHAKE.
 const VECTORS: &[&str] = &[
+    "ringforge_cpu::simd::keccak::with_eight",
     "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::VectorKind for L>::halves",
     "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::VectorKind for L>::nodes",
     "ringforge_cpu::simd::residues::<impl ringforge_cpu::simd::vectors::VectorKind for L>::quarters",
@@ -63,11 +65,13 @@ const LIMBS: &str = "simd::limbs::with_limbs";
 const MOST_APART: f64 = 1.2;
 
 /// Source files of the standard library and of other crates whose divisions have a length as dividend.
-const LENGTHS: &[&str] = &["/core/src/slice/iter.rs", "/core/src/ptr/const_ptr.rs", "/inout_buf.rs"];
+const LENGTHS: &[&str] =
+    &["/core/src/slice/iter.rs", "/core/src/slice/iter/macros.rs", "/core/src/ptr/const_ptr.rs", "/inout_buf.rs"];
 
 /// Source lines that divide public values only, each as a file and a part of the line.
 const PUBLIC: &[(&str, &str)] = &[
     // divisions of sizes and node indices
+    ("engine/src/transform.rs", "rows.len()"),
     ("engine/cpu/src/tree.rs", "self.shape.n / self.shape.nodes("),
     ("engine/cpu/src/tree.rs", "size / kind.radix()"),
     ("engine/cpu/src/tree.rs", "self.shape.nodes(l) / above"),
