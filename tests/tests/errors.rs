@@ -6,7 +6,8 @@ use std::{env, fs, io};
 use crate::sources::{libraries, root, with_extension};
 
 /// Code that precedes the text of an error in a statement.
-const MARKS: [&str; 8] = ["Error::", "Err(", "unsupported(", "refuse", "why", "what:", "#[error(", "fail("];
+const MARKS: [&str; 10] =
+    ["Error::", "Err(", "unsupported(", "refuse", "why", "what:", "#[error(", "fail(", "same_length(", "batch_of("];
 
 /// Returns the string literals of at least two words in statements that make errors.
 fn messages(source: &str) -> Vec<String> {

@@ -239,3 +239,39 @@ fn reduce(integers: &[i32], by_q: Divisor, out: &mut [u32]) {
         *out = by_q.remainder((x as u32).wrapping_add(lift));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::SETS;
+
+    /// Every value of a field at the first, second and last coefficient and in the padding. f is 1 plus an even number
+    /// at the constant coefficient, and even elsewhere; even numbers are up to 2η in absolute value.
+    #[test]
+    fn fields_that_no_key_has_are_found() -> Result<()> {
+        for set in &SETS {
+            let (pke, n, eta) = (Pke::new(set)?, set.n, set.eta as i32);
+            let good = |place: usize, field: u16| {
+                let f = set.key_offset() as i32 - i32::from(field);
+                match place {
+                    0 => (f - 1) % 2 == 0 && (f - 1).abs() <= 2 * eta,
+                    _ if place < n => f % 2 == 0 && f.abs() <= 2 * eta,
+                    _ => field == 0,
+                }
+            };
+            let mut fields = vec![set.key_offset() as u16; n + 1];
+            (fields[0], fields[n]) = (set.key_offset() as u16 - 1, 0);
+            for (place, field) in
+                [0, 1, n - 1, n].into_iter().flat_map(|place| (0..16).map(move |field| (place, field)))
+            {
+                let kept = core::mem::replace(&mut fields[place], field);
+                let mut key = vec![0; set.sizes().pke_key];
+                pack(KEY_WIDTH, &fields, &mut key)?;
+                let expected = (!good(place, field)).then_some(place);
+                assert_eq!(pke.bad_field(&key, &mut Polynomials::new(n))?, expected, "{}: {field}", set.name);
+                fields[place] = kept;
+            }
+        }
+        Ok(())
+    }
+}

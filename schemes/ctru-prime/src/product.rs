@@ -199,6 +199,28 @@ mod tests {
         Ok(())
     }
 
+    /// Bounds are the largest absolute values of what keys and residues can hold, limbs of six bits aside: these may be
+    /// below theirs.
+    #[test]
+    fn bounds_are_those_of_the_operands() {
+        for set in &SETS {
+            let half = u64::from(set.q / 2);
+            let fields = (0..16).map(|field| (i64::from(set.key_offset()) - field).unsigned_abs()).max();
+            let found = Bounds::of_decryption(set);
+            assert_eq!((found.left, Some(found.right)), (1 << (set.q2_bits - 1), fields), "{}", set.name);
+            assert_eq!(Bounds::of_encryption(set), Bounds { left: half, right: set.eta.into() });
+            // a residue is a low limb in [-2^5, 2^5) plus 2^6 times a high one
+            let limbs = (-(half as i64)..=half as i64).flat_map(|x| {
+                let low = (x + 32).rem_euclid(64) - 32;
+                [low, (x - low) / 64]
+            });
+            let largest = limbs.map(i64::unsigned_abs).max();
+            let found = Bounds::of_limbs(set);
+            assert_eq!((found.left, Some(found.right)), (half, largest), "{}", set.name);
+            assert!(found.right >= set.eta.into());
+        }
+    }
+
     /// Tests operands whose coefficients all have the largest absolute value and the same sign, which maximises all
     /// sums.
     #[test]

@@ -89,3 +89,48 @@ pub(crate) fn verify_by(
     let right = is_x(c) || !carry && sub_limbs(other, P).1 && is_x(other);
     if right { Ok(()) } else { Err(Sm2Error::SignatureWrong) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::Fp;
+
+    /// r = 3, s = 4, and the digest e with r − e = c mod n.
+    fn signed(c: Limbs) -> (Digest, [u8; 64]) {
+        let number = |x: u64| Scalar::reduced([x, 0, 0, 0]);
+        let signature = [number(3).to_bytes(), number(4).to_bytes()].concat();
+        ((number(3) - Scalar::reduced(c)).to_bytes(), signature.try_into().unwrap_or([0; 64]))
+    }
+
+    /// A point whose x coordinate is the first one from `x` on.
+    fn point_from(mut x: Limbs) -> (Limbs, Jacobian) {
+        loop {
+            if let Some(point) = Affine::with_x(Fp::reduced(x), false) {
+                return (x, point.into());
+            }
+            x = add_limbs(x, [1, 0, 0, 0]).0;
+        }
+    }
+
+    /// The x coordinate of the sum must be c or, if that is below p, c + n. Digests are chosen so that c is at the
+    /// borders.
+    #[test]
+    fn coordinates_are_compared_at_the_borders() {
+        let verified = |c, sum: Jacobian| {
+            let (e, signature) = signed(c);
+            verify_by(&e, &signature, |_, _| sum)
+        };
+        let (small, low) = point_from([1, 0, 0, 0]);
+        assert_eq!(verified(small, low), Ok(()));
+        let (large, high) = point_from(add_limbs(N, [1, 0, 0, 0]).0);
+        assert_eq!(verified(sub_limbs(large, N).0, high), Ok(()));
+        // c + n is p + x, which is not below p
+        let beyond = sub_limbs(add_limbs(small, P).0, N).0;
+        assert_eq!(verified(beyond, low), Err(Sm2Error::SignatureWrong));
+        // c + n is below p, and neither it nor c is the coordinate
+        for c in [0, 1, 2, 9] {
+            let (_, other) = point_from([100, 0, 0, 0]);
+            assert_eq!(verified([c, 0, 0, 0], other), Err(Sm2Error::SignatureWrong));
+        }
+    }
+}

@@ -46,12 +46,8 @@ impl Affine {
     /// Returns the point with this x coordinate whose y is odd if `odd` is true, else even. Returns `None` if there is
     /// no such point.
     pub(crate) fn with_x(x: Fp, odd: bool) -> Option<Self> {
-        let square = right_side(x);
-        // p = 3 mod 4, so square^((p + 1) / 4) is a square root of `square`, if there is one
-        let y =
-            square.power([0x4000_0000_0000_0000, 0xffff_ffff_c000_0000, 0xffff_ffff_ffff_ffff, 0x3fff_ffff_bfff_ffff]);
-        let y = if (y.plain()[0] & 1 == 1) == odd { y } else { -y };
-        (y.square() == square).then_some(Self { x, y })
+        let y = root(right_side(x))?;
+        Some(Self { x, y: if (y.plain()[0] & 1 == 1) == odd { y } else { -y } })
     }
 
     fn is_on_curve(&self) -> bool {
@@ -66,6 +62,14 @@ impl Affine {
 /// Returns x³ − 3x + b, the right side of the curve equation.
 fn right_side(x: Fp) -> Fp {
     x.square() * x - (x.double() + x) + params::B
+}
+
+/// Returns a square root, if there is one.
+fn root(square: Fp) -> Option<Fp> {
+    // p = 3 mod 4, so square^((p + 1) / 4) is a square root of `square` or of its negative
+    let root =
+        square.power([0x4000_0000_0000_0000, 0xffff_ffff_c000_0000, 0xffff_ffff_ffff_ffff, 0x3fff_ffff_bfff_ffff]);
+    (root.square() == square).then_some(root)
 }
 
 impl Jacobian {
@@ -148,5 +152,38 @@ impl ConditionallySelectable for Jacobian {
 impl Zeroize for Jacobian {
     fn zeroize(&mut self) {
         [&mut self.x, &mut self.y, &mut self.z].into_iter().for_each(Zeroize::zeroize);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Equal points are doubled, and opposite points give infinity. Points with one y coordinate are added as any two.
+    #[test]
+    fn exceptional_sums_are_right() {
+        let (g, minus_g) = (Affine::G, Affine::G.negate_if(Choice::from(1)));
+        // (x, y) and (x', y): x' is a root of x² + x x' + x'² − 3, which exists for some multiple of G
+        let mut point = Jacobian::from(g);
+        let pair = loop {
+            let p = point.to_affine();
+            let three = Fp::ONE + Fp::ONE + Fp::ONE;
+            // the discriminant is 12 − 3 x²
+            let other = root(three * (three + Fp::ONE - p.x.square())).map(|root| (root - p.x).half());
+            if let Some(x) = other.filter(|x| *x != p.x) {
+                break [p, Affine { x, y: p.y }];
+            }
+            point = point.add(&g);
+        };
+        assert!(pair.iter().all(Affine::is_on_curve));
+        // points of one y lie on a horizontal line, whose third point is −(P + Q)
+        let third = Affine { x: -(pair[0].x + pair[1].x), y: -pair[0].y };
+        for add in [Jacobian::add as fn(&Jacobian, &Affine) -> _, Jacobian::add_masked] {
+            for scaled in [Jacobian::from(g), Jacobian::from(g).double().add(&minus_g)] {
+                assert!(add(&scaled, &g).to_affine() == Jacobian::from(g).double().to_affine());
+                assert!(bool::from(add(&scaled, &minus_g).z.is_zero()));
+            }
+            assert!(add(&pair[0].into(), &pair[1]).to_affine() == third);
+        }
     }
 }

@@ -69,6 +69,26 @@ fn keys_round_trip_through_pkcs8_spki_and_sec1() {
     assert!(curve.is_none() && PrivateKey::from_sec1_der(&other).is_err());
 }
 
+/// The traits for digests sign and verify what the methods do, and take 32 bytes only.
+#[test]
+fn digests_are_signed_by_the_traits() {
+    use signature::hazmat::{PrehashSigner, PrehashVerifier, RandomizedPrehashSigner};
+    let key = PrivateKey::from_bytes(&[5; 32]).expect("a key");
+    let public = key.public_key();
+    let digest: [u8; 32] = core::array::from_fn(|i| i as u8);
+    let signature = key.sign_prehash(&digest).expect("a signature");
+    assert_eq!(signature, key.sign_digest(&digest));
+    let hedged = key.sign_prehash_with_rng(&mut StdRng::seed_from_u64(3), &digest).expect("a signature");
+    assert_ne!(hedged, signature);
+    for signature in [signature, hedged] {
+        public.verify_prehash(&digest, &signature).expect("it is valid");
+        assert!(public.verify_prehash(&[7; 32], &signature).is_err());
+        for wrong in [&digest[..31], &[0; 33], &[]] {
+            assert!(public.verify_prehash(wrong, &signature).is_err() && key.sign_prehash(wrong).is_err());
+        }
+    }
+}
+
 /// Returns messages from empty to several SM3 blocks long.
 fn messages() -> Vec<Vec<u8>> {
     let mut rng = StdRng::seed_from_u64(11);
