@@ -293,6 +293,23 @@ impl<M: SignatureScheme> Signatures<M> {
             .with_random_key(|random_key| self.sign_with(stream, keys, representatives, batch, (RandomKey, random_key)))
     }
 
+    /// Signs like [`Signatures::sign_on`], but with the caller's randomness, as [`Signatures::sign_from`] takes it.
+    ///
+    /// # Errors
+    /// [`Error::ArgumentSize`] unless there are [`SignatureSizes::seed`] bytes for each representative; the errors of
+    /// [`Signatures::sign_on`].
+    #[cfg(feature = "hazmat")]
+    pub fn sign_on_from(
+        &self,
+        stream: &Stream,
+        seeds: &Buffer,
+        keys: &PreparedKeys<M>,
+        representatives: &Buffer,
+    ) -> Result<[Buffer; 2]> {
+        let batch = batch_of("bytes of representatives", representatives.len(), HASH)?;
+        self.sign_with(stream, keys, representatives, batch, (Seeds, seeds))
+    }
+
     /// Verifies signatures of representatives with prepared keys. Returns their statuses, which the caller must check: a
     /// word for each, [`OK`](crate::OK) for a valid signature.
     ///

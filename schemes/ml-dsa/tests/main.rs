@@ -7,3 +7,4 @@ mod compile;
 mod sets;
 mod suite;
 mod support;
+mod vectors;

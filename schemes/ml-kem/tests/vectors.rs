@@ -1,10 +1,11 @@
-//! Known-answer tests on every device. The accumulated vectors of Go's `crypto/mlkem` together cover all residues
+//! Known-answer tests on every device. NIST's ACVP vectors are those of `kat/README.md`. The accumulated vectors of Go's `crypto/mlkem` together cover all residues
 //! modulo q. The seeds of C2SP/CCTV lead to matrices that take unusually long to sample.
 
 use ringforge::{Device, Engine};
 use ringforge_batch::{Batch, KemScheme};
 use ringforge_ml_kem::{MlKem512, MlKem768, MlKem1024};
 use ringforge_testkit::Target;
+use sha3::{Digest, Sha3_256};
 use shake::{ExtendableOutput, Shake128, Update, XofReader};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -151,4 +152,61 @@ fn unlucky_samples() -> Outcome {
         "9526e27d918ae2379c067c81c59eca33fcd7045ea098c6ea6ed7d8aaea511cb6",
         "984b648fda1cc7ff5fb01d89387f1827ffd43f0bd6c12b157b8b6101273a01ee",
     )
+}
+
+/// NIST's ACVP vectors of a parameter set, on the CPU and on a GPU.
+fn acvp<M: KemScheme>() -> Outcome {
+    let records = |text: &str| -> Result<Vec<serde_json::Value>, serde_json::Error> {
+        let mut all: Vec<serde_json::Value> = serde_json::from_str(text)?;
+        all.retain(|record| record["set"] == M::NAME);
+        Ok(all)
+    };
+    let bytes = |records: &[serde_json::Value], field: &str| -> Vec<u8> {
+        records.iter().filter_map(|record| record[field].as_str()).flat_map(from_hex).collect()
+    };
+    let digest = |parts: &[&[u8]]| hex(&Sha3_256::digest(parts.concat()));
+    for target in [Target::Cpu, Target::Cuda] {
+        let Some(device) = target.device() else { continue };
+        let kem = Batch::<M>::new(&Engine::on(device.clone()))?;
+        let sizes = kem.sizes();
+
+        let made = records(include_str!("kat/keygen.json"))?;
+        let [mut public_keys, mut secret_keys] = [sizes.public_key, sizes.secret_key].map(|size| vec![0; 25 * size]);
+        kem.generate_from(&bytes(&made, "seeds"), &mut public_keys, &mut secret_keys)?.into_result()?;
+        let keys = public_keys.chunks_exact(sizes.public_key).zip(secret_keys.chunks_exact(sizes.secret_key));
+        assert_eq!(made.len(), 25);
+        for (record, (public_key, secret_key)) in made.iter().zip(keys) {
+            assert_eq!(record["keys"], digest(&[public_key, secret_key]), "{} on {device}", M::NAME);
+        }
+
+        let sent = records(include_str!("kat/encapsulate.json"))?;
+        let [mut ciphertexts, mut shared_keys] = [sizes.ciphertext, sizes.shared_key].map(|size| vec![0; 8 * size]);
+        let (messages, public_keys) = (bytes(&sent, "message"), bytes(&sent, "public_key"));
+        kem.encapsulate_from(&messages, &public_keys, &mut ciphertexts, &mut shared_keys)?.into_result()?;
+        assert_eq!((sent.len(), shared_keys), (8, bytes(&sent, "shared_key")));
+        for (record, ciphertext) in sent.iter().zip(ciphertexts.chunks_exact(sizes.ciphertext)) {
+            assert_eq!(record["ciphertext"], digest(&[ciphertext]), "{} on {device}", M::NAME);
+        }
+
+        let received = records(include_str!("kat/decapsulate.json"))?;
+        let secret_keys = bytes(&received, "secret_key").repeat(received.len());
+        let shared_keys = decapsulate(&kem, &secret_keys, &bytes(&received, "ciphertext"))?;
+        assert_eq!((received.len(), shared_keys), (10, bytes(&received, "shared_key")), "{} on {device}", M::NAME);
+    }
+    Ok(())
+}
+
+#[test]
+fn acvp_512() -> Outcome {
+    acvp::<MlKem512>()
+}
+
+#[test]
+fn acvp_768() -> Outcome {
+    acvp::<MlKem768>()
+}
+
+#[test]
+fn acvp_1024() -> Outcome {
+    acvp::<MlKem1024>()
 }
