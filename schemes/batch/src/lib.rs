@@ -46,6 +46,7 @@ mod batch;
 mod host;
 mod items;
 mod kem_scheme;
+pub mod keys;
 mod messages;
 mod signature_scheme;
 mod signatures;

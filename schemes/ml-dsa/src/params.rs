@@ -1,7 +1,9 @@
 //! The parameter sets of FIPS 204, section 4.
 
+use der::oid::{AssociatedOid, ObjectIdentifier};
 use ringforge::kernels::KernelLayout;
 use ringforge::{Limits, Modulus, Result, Ring};
+use ringforge_batch::keys::EncodedKeys;
 use ringforge_batch::{SignatureScheme, SignatureSizes, SignatureSteps};
 
 use crate::error::SignatureError;
@@ -114,7 +116,7 @@ pub(crate) fn rows(limits: &Limits) -> Result<KernelLayout> {
 }
 
 macro_rules! sets {
-    ($($(#[$doc:meta])* $set:ident: $name:literal, $k:literal, $l:literal, $eta:literal, $tau:literal, $log_gamma1:literal, $parts:literal, $omega:literal, $lambda:literal;)*) => {$(
+    ($($(#[$doc:meta])* $set:ident: $name:literal, $identifier:literal, $k:literal, $l:literal, $eta:literal, $tau:literal, $log_gamma1:literal, $parts:literal, $omega:literal, $lambda:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub struct $set;
@@ -134,6 +136,16 @@ macro_rules! sets {
             };
         }
 
+        impl AssociatedOid for $set {
+            const OID: ObjectIdentifier = ObjectIdentifier::new_unwrap(concat!("2.16.840.1.101.3.4.3.", $identifier));
+        }
+
+        impl EncodedKeys for $set {
+            const PUBLIC_KEY: usize = Self::PARAMETERS.sizes().public_key;
+            const SEED: usize = SEED;
+            const SECRET_KEY: usize = Self::PARAMETERS.sizes().secret_key;
+        }
+
         impl SignatureScheme for $set {
             const NAME: &'static str = $name;
             const SIZES: SignatureSizes = Self::PARAMETERS.sizes();
@@ -150,9 +162,9 @@ macro_rules! sets {
 
 sets! {
     /// ML-DSA-44: security category 2 (as hard to break as SHA-256 collisions).
-    MlDsa44: "ML-DSA-44", 4, 4, 2, 39, 17, 88, 80, 128;
+    MlDsa44: "ML-DSA-44", 17, 4, 4, 2, 39, 17, 88, 80, 128;
     /// ML-DSA-65: security category 3 (as hard to break as AES-192).
-    MlDsa65: "ML-DSA-65", 6, 5, 4, 49, 19, 32, 55, 192;
+    MlDsa65: "ML-DSA-65", 18, 6, 5, 4, 49, 19, 32, 55, 192;
     /// ML-DSA-87: security category 5 (as hard to break as AES-256).
-    MlDsa87: "ML-DSA-87", 8, 7, 2, 60, 19, 32, 75, 256;
+    MlDsa87: "ML-DSA-87", 19, 8, 7, 2, 60, 19, 32, 75, 256;
 }

@@ -1,7 +1,9 @@
 //! The parameter sets of FIPS 203, section 8.
 
+use der::oid::{AssociatedOid, ObjectIdentifier};
 use ringforge::kernels::KernelLayout;
 use ringforge::{Limits, Modulus, Result, Ring};
+use ringforge_batch::keys::EncodedKeys;
 use ringforge_batch::{KemScheme, Sizes, Steps};
 
 use crate::error::KeyError;
@@ -75,7 +77,7 @@ pub(crate) fn rows(limits: &Limits) -> Result<KernelLayout> {
 }
 
 macro_rules! sets {
-    ($($(#[$doc:meta])* $set:ident: $name:literal, $k:literal, $eta1:literal, $du:literal, $dv:literal;)*) => {$(
+    ($($(#[$doc:meta])* $set:ident: $name:literal, $identifier:literal, $k:literal, $eta1:literal, $du:literal, $dv:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub struct $set;
@@ -83,6 +85,16 @@ macro_rules! sets {
         impl $set {
             /// The numbers that define this parameter set.
             pub const PARAMETERS: Parameters = Parameters { name: $name, k: $k, eta1: $eta1, du: $du, dv: $dv };
+        }
+
+        impl AssociatedOid for $set {
+            const OID: ObjectIdentifier = ObjectIdentifier::new_unwrap(concat!("2.16.840.1.101.3.4.4.", $identifier));
+        }
+
+        impl EncodedKeys for $set {
+            const PUBLIC_KEY: usize = Self::PARAMETERS.sizes().public_key;
+            const SEED: usize = 2 * SEED;
+            const SECRET_KEY: usize = Self::PARAMETERS.sizes().secret_key;
         }
 
         impl KemScheme for $set {
@@ -99,9 +111,9 @@ macro_rules! sets {
 
 sets! {
     /// ML-KEM-512: security category 1 (as hard to break as AES-128).
-    MlKem512: "ML-KEM-512", 2, 3, 10, 4;
+    MlKem512: "ML-KEM-512", 1, 2, 3, 10, 4;
     /// ML-KEM-768: security category 3 (as hard to break as AES-192).
-    MlKem768: "ML-KEM-768", 3, 2, 10, 4;
+    MlKem768: "ML-KEM-768", 2, 3, 2, 10, 4;
     /// ML-KEM-1024: security category 5 (as hard to break as AES-256).
-    MlKem1024: "ML-KEM-1024", 4, 2, 11, 5;
+    MlKem1024: "ML-KEM-1024", 3, 4, 2, 11, 5;
 }

@@ -4,6 +4,7 @@ mod batch;
 mod bounds;
 #[cfg(feature = "cuda")]
 mod compile;
+mod keys;
 mod sets;
 mod suite;
 mod support;
