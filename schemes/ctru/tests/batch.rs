@@ -183,6 +183,7 @@ fn bad_items_are_reported_and_isolated() -> Outcomes {
         assert_eq!((sent.len(), shared.len()), (5, 5));
         assert_eq!(shared.status(&stream)?.errors(), [bad_public]);
         let keys = kem.import_secret_keys(&stream, &secret_keys)?;
+        assert_eq!(keys.status(&stream)?.errors(), bad_secret);
         let shared = kem.decapsulate_on(&stream, &keys, &kem.import_ciphertexts(&stream, &trip.ciphertexts)?)?;
         assert_eq!(shared.export(&stream, &mut received)?.errors(), bad_secret);
         assert_eq!(received[..96], trip.shared_keys[..96]);
