@@ -267,3 +267,24 @@ impl Windows {
 }
 
 const _: () = assert!(RandomKey::BYTES == WORD && size_of::<Affine>() == PAIR);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only the constant `scan` makes the CUDA source read whole tables. The results do not depend on it.
+    #[test]
+    fn the_mode_reaches_the_cuda_source() {
+        for (mode, expected) in [(Mode::Scan, "scan = true;"), (Mode::Throughput, "scan = false;")] {
+            let base = Base { windows: Windows::of_width(4), mode };
+            let points = [true, false].map(|given| Stage::Points { base, given });
+            for stage in points.into_iter().chain(
+                [true, false]
+                    .into_iter()
+                    .flat_map(|one_key| [Stage::Nonces { base, one_key }, Stage::SignAgain { base, one_key }]),
+            ) {
+                assert!(stage.parts().3.contains(expected), "{stage:?}");
+            }
+        }
+    }
+}

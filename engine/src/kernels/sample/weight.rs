@@ -225,3 +225,27 @@ impl Kernel for Weight {
         format!("{which} at {} places", self.set.count)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::U256;
+
+    use super::*;
+
+    /// The carry from the low word of the bits counts, too: with a bound of 3 it can make the difference between 0 and 1.
+    #[test]
+    fn numbers_below_a_bound_are_exact_quotients() {
+        let words = [0, 1, 2, 0x5555_5555_5555_5555, 1 << 63, u64::MAX - 1, u64::MAX];
+        for bound in [1, 2, 3, 1 << 63, u64::MAX] {
+            for (high, low) in words.into_iter().flat_map(|high| words.map(|low| (high, low))) {
+                let bits = u128::from(high) << 64 | u128::from(low);
+                let product = U256::from(bits).wrapping_mul(&U256::from(bound));
+                assert_eq!(below(bits, bound), product.to_words()[2], "{bits:x} of {bound}");
+            }
+        }
+        assert_eq!(
+            (below(0x5555_5555_5555_5555 << 64, 3), below((0x5555_5555_5555_5555 << 64) + (1 << 63), 3)),
+            (0, 1)
+        );
+    }
+}
