@@ -1,6 +1,9 @@
-//! Transforms of one limb on the CPU, for the CPU references of kernels.
+//! Transforms of limbs on the CPU, for the CPU references of kernels.
 
 mod stack;
+
+#[cfg(all(test, target_os = "linux"))]
+pub(crate) use stack::depth;
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -32,7 +35,7 @@ mod sealed {
     impl Word for [u64; 4] {}
 }
 
-/// In-place transforms and products of one limb of n residues on the CPU, for the CPU references of fused kernels.
+/// Transforms and products of limbs of n residues on the CPU, for the CPU references of fused kernels.
 ///
 /// All residues are in the ring's [form](crate::PolyType::form) and canonical (below the modulus). This also holds if
 /// the ring accepts any word, because kernels reduce such words when they load them. Evaluations are in digit-reversed
@@ -121,7 +124,7 @@ impl<W: Word> Transform<W> {
     }
 
     /// Multiplies a matrix of evaluations, in row-major order, by a vector of evaluations. Writes the evaluations of the
-    /// product, with one element for each row of the matrix.
+    /// product, with one element for each row of the matrix; zeros for an empty vector.
     ///
     /// # Errors
     /// [`Error::Length`] unless `vector` and `out` have whole limbs, and `matrix` a limb for each pair of these.

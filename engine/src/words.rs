@@ -109,7 +109,8 @@ pub const fn centred(x: u32, q: u32) -> i32 {
 }
 
 /// Packs numbers of `bits` bits each, at most 32, the least significant bit first: `ByteEncode` of FIPS 203, and
-/// `SimpleBitPack` of FIPS 204. Fills `out`, with zeros after the last number.
+/// `SimpleBitPack` of FIPS 204. Fills `out`, with zeros after the last number. Numbers that do not fit may be taken from
+/// `values`.
 #[inline(always)]
 pub fn pack_bits(bits: usize, values: impl IntoIterator<Item = u32>, out: &mut [u8]) {
     let (mut held, mut filled, mut values) = (0u64, 0, values.into_iter());
@@ -124,7 +125,9 @@ pub fn pack_bits(bits: usize, values: impl IntoIterator<Item = u32>, out: &mut [
     };
     let (words, rest) = out.as_chunks_mut();
     words.iter_mut().for_each(|word| *word = next());
-    rest.copy_from_slice(&next()[..rest.len()]);
+    if !rest.is_empty() {
+        rest.copy_from_slice(&next()[..rest.len()]);
+    }
 }
 
 /// Unpacks numbers of `bits` bits each, at most 32, as [`pack_bits`] packs them. Fills `values`, with zeros after the last
@@ -143,7 +146,7 @@ pub fn unpack_bits(bits: usize, bytes: &[u8], values: &mut [u32]) {
 }
 
 /// SHAKE128 (FIPS 202) of `count` inputs of equal length, which lie one after another. Fills `out` with outputs of equal
-/// length. Several inputs are hashed at once, in the lanes of SIMD vectors. Copies on the stack are wiped.
+/// length. A CPU with AVX2 hashes four inputs at once, and one with AVX-512 eight. Copies on the stack are wiped.
 ///
 /// # Errors
 /// [`Error::Length`](crate::Error::Length) unless the lengths of `inputs` and `out` are multiples of `count`.
@@ -195,6 +198,17 @@ mod tests {
         let mut bytes = [1; 3];
         pack_bits(5, [31, 1], &mut bytes);
         assert_eq!(bytes, [63, 0, 0]);
+    }
+
+    /// Depth of the stack that SHAKE writes to, at most [`SHAKE_STACK`].
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn shakes_use_less_stack_than_is_wiped() {
+        for count in [1, 3, 4, 9] {
+            let (inputs, mut out) = (vec![7; count * 34], vec![0; count * 400]);
+            let depth = crate::transform::depth(&mut || ringforge_cpu::shake(136, count, &inputs, &mut out));
+            assert!(depth + depth / 8 < SHAKE_STACK, "{count}: {depth} of {SHAKE_STACK} bytes");
+        }
     }
 
     #[test]

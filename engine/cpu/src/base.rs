@@ -84,7 +84,7 @@ pub(crate) fn restored_products<F: Field, A: Store<F::Word>, O: Send>(
     }
 }
 
-/// Writes the inner product of two vectors of residue polynomials in the NTT domain, one after another.
+/// Writes the inner product of two vectors in the NTT domain. The polynomials of a vector are contiguous.
 ///
 /// in: words below q   out: the inner product / F, below q, with F as in [`products`]
 pub(crate) fn inner_product<F: Field>(tree: &Tree<'_, F>, a: &[F::Word], b: &[F::Word], out: &mut [F::Word]) {
@@ -102,6 +102,7 @@ pub(crate) fn inner_product<F: Field>(tree: &Tree<'_, F>, a: &[F::Word], b: &[F:
         #[inline(always)]
         || {
             for (a, b) in a.chunks(MOST_PRODUCTS * n).zip(b.chunks(MOST_PRODUCTS * n)) {
+                // four vectors of four sums: with 64 sums, as in `products`, they would be in memory
                 let (blocks, rest) = out.as_chunks_mut::<16>();
                 let first = blocks.as_flattened().len();
                 for (block, out) in blocks.iter_mut().enumerate() {

@@ -31,7 +31,7 @@ const ROUNDS: [u64; 24] = [
     0x8000_0000_8000_8008,
 ];
 
-/// The words of L states, word by word.
+/// L states, interleaved by word: word `w` of state `l` is at `[w][l]`.
 pub(crate) type States<const L: usize> = [[u64; L]; 25];
 
 /// SIMD vectors of `L` words of 64 bits, with the operations of Keccak.
@@ -127,11 +127,11 @@ fn permute<const L: usize, K: Lanes<L>>(kind: K, states: &mut States<L>) {
     states.iter_mut().zip(s).for_each(|(words, x)| kind.store(x, words));
 }
 
-/// Computes SHAKE of inputs of `length` bytes, which lie one after another. The outputs have equal lengths and fill
+/// Computes SHAKE of `count` inputs of equal length, which lie one after another. The outputs have equal lengths and fill
 /// `out`. `rate` is 168 for SHAKE128 and 136 for SHAKE256.
 ///
 /// # Panics
-/// If `count` is 0, if `inputs` has not `count · length` bytes, or if `out` is no whole number of outputs.
+/// If `count` is 0, or if the length of `inputs` or of `out` is not a multiple of it.
 pub fn shake(rate: usize, count: usize, inputs: &[u8], out: &mut [u8]) {
     assert!(count > 0 && inputs.len().is_multiple_of(count) && out.len().is_multiple_of(count), "whole items");
     let sizes = [inputs.len() / count, out.len() / count];

@@ -116,6 +116,7 @@ impl<F: Field> Transform for Row<F> {
         let (tree, field, n) = (self.tree(), self.field, self.n);
         let mut vector = Wiped::from(cast_slice::<_, F::Word>(vector).to_vec());
         if self.restore {
+            // one product for each word of the vector, in place of one for each of the result
             let factor = tree.product_factor();
             wide(
                 #[inline(always)]

@@ -44,6 +44,9 @@ pub(super) fn wipe<W>(step: Step) {
 }
 
 #[cfg(all(test, target_os = "linux"))]
+pub(crate) use tests::depth;
+
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::fs::File;
     use std::hint::black_box;
@@ -68,7 +71,7 @@ mod tests {
 
     /// Returns the number of bytes below this frame up to which `run` writes.
     #[inline(never)]
-    fn depth(run: &mut dyn FnMut()) -> usize {
+    pub(crate) fn depth(run: &mut dyn FnMut()) -> usize {
         let frame = 0u8;
         let mut stack = vec![0; DEEP];
         paint();

@@ -1,5 +1,5 @@
-//! Single keys in PKCS#8 and SPKI: the formats of RFC 9881 for ML-DSA, and of the IETF's
-//! draft-ietf-lamps-kyber-certificates for ML-KEM.
+//! Single keys in PKCS#8 and SPKI: the formats of RFC 9881 for ML-DSA, and of RFC 9935
+//! (draft-ietf-lamps-kyber-certificates) for ML-KEM.
 
 use core::fmt;
 use core::marker::PhantomData;

@@ -293,7 +293,8 @@ impl<M: SignatureScheme> Signatures<M> {
             .with_random_key(|random_key| self.sign_with(stream, keys, representatives, batch, (RandomKey, random_key)))
     }
 
-    /// Signs like [`Signatures::sign_on`], but with the caller's randomness, as [`Signatures::sign_from`] takes it.
+    /// Signs like [`Signatures::sign_on`], but with the caller's randomness, as [`Signatures::sign_from`] takes it. Pass
+    /// it in a buffer for secrets, such as one of [`Stream::upload_secret`].
     ///
     /// # Errors
     /// [`Error::ArgumentSize`] unless there are [`SignatureSizes::seed`] bytes for each representative; the errors of

@@ -1,4 +1,4 @@
-//! Encodings, samplers and rounding of FIPS 204, section 7, for one polynomial. Residues are in [0, q).
+//! Encodings, samplers and rounding of FIPS 204, section 7, on the CPU. Residues are in [0, q).
 
 use ringforge::words::{sub_once, unpack_bits};
 use shake::{ExtendableOutput, Shake128, Shake256, Update, XofReader};
@@ -143,7 +143,7 @@ impl Parameters {
 pub(crate) const STREAM: usize = 5 * 168;
 
 /// `RejNTTPoly` of FIPS 204: 256 evaluations from a stream. If it has too few candidates below q, which happens to one
-/// stream in 2^60, more are computed from the stream's input.
+/// stream in 2^132, a longer one is computed from the stream's input.
 pub(crate) fn sample_values(stream: &[u8], input: &[u8], out: &mut [u32]) {
     let (candidates, _) = stream.as_chunks::<3>();
     let values = candidates.iter().map(|&[a, b, c]| u32::from_le_bytes([a, b, c & 0x7f, 0])).filter(|&value| value < Q);

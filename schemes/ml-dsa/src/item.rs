@@ -124,8 +124,13 @@ impl Scheme {
     pub(crate) fn mask(&self, (seed, attempt, masks): (&[u8], &u32, &mut [u8])) -> Result<()> {
         let Parameters { l, .. } = self.parameters;
         let first = (*attempt as u16).wrapping_mul(l as u16);
-        let inputs = (0..l as u16).flat_map(|i| seed.iter().copied().chain(first.wrapping_add(i).to_le_bytes()));
-        shake256(l, &Zeroizing::new(inputs.collect::<Vec<_>>()), masks)
+        // of its final size, because a block that a vector outgrows is not wiped
+        let mut inputs = Zeroizing::new(vec![0; l * (seed.len() + 2)]);
+        for (i, input) in (0..).zip(inputs.chunks_exact_mut(seed.len() + 2)) {
+            input[..seed.len()].copy_from_slice(seed);
+            input[seed.len()..].copy_from_slice(&first.wrapping_add(i).to_le_bytes());
+        }
+        shake256(l, &inputs, masks)
     }
 
     /// Computes the evaluations of the masks y, w = A y, and the high bits of w.

@@ -72,7 +72,8 @@ impl Parameters {
         self.log_gamma1 + 1
     }
 
-    /// The values of the high bits of a residue.
+    /// Number of values of the high bits of a residue, (q − 1) / (2 γ2). Not by a division, because it is asked for each
+    /// coefficient.
     pub(crate) const fn high_values(&self) -> u32 {
         if self.gamma2 == (Q - 1) / 88 { 44 } else { 16 }
     }

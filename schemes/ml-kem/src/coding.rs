@@ -1,4 +1,4 @@
-//! Encodings, samplers and hash functions of FIPS 203, section 4, for one polynomial on the CPU.
+//! Encodings, samplers and hash functions of FIPS 203, section 4, on the CPU.
 
 use ringforge::Result;
 use ringforge::words::{Divisor, shake256, sub_once, unpack_bits};
@@ -55,8 +55,8 @@ pub(crate) fn first_too_large(public_key: &[u8]) -> Option<usize> {
     public_key.chunks_exact(ROW).flat_map(|row| unpack(12, row).to_vec()).position(|value| value >= Q)
 }
 
-/// `SamplePolyCBD_eta` of FIPS 203: samples 256 coefficients for each polynomial. Each is the sum of eta bits minus the sum of the next eta
-/// bits, as a residue in [0, q).
+/// `SamplePolyCBD_eta` of FIPS 203: samples 256 coefficients for each polynomial. Each is the sum of eta bits minus the
+/// sum of the next eta bits, as a residue in [0, q).
 #[inline(always)]
 pub(crate) fn sample_noise(eta: usize, stream: &[u8]) -> Poly {
     let mut values = unpack(2 * eta, stream);
@@ -71,7 +71,7 @@ pub(crate) fn sample_noise(eta: usize, stream: &[u8]) -> Poly {
 pub(crate) const STREAM: usize = 4 * 168;
 
 /// `SampleNTT` of FIPS 203: 256 evaluations in [0, q) from a stream, as 16-bit little-endian words. If it has too few
-/// candidates below q, which happens to one stream in 2^100, more are computed from the stream's input.
+/// candidates below q, which happens to one stream in 2^105, a longer one is computed from the stream's input.
 pub(crate) fn sample_values(stream: &[u8], input: &[u8], out: &mut [u8]) {
     let (candidates, _) = stream.as_chunks::<3>();
     let candidates = candidates.iter().flat_map(|bytes| {
@@ -90,8 +90,13 @@ pub(crate) fn sample_values(stream: &[u8], input: &[u8], out: &mut [u8]) {
 
 /// `PRF` of FIPS 203: fills `out` with `count` noise streams of equal length, with counter bytes from `first` on.
 pub(crate) fn prf(seed: &[u8], first: u8, count: usize, out: &mut [u8]) -> Result<()> {
-    let inputs = (first..).take(count).flat_map(|number| seed.iter().copied().chain([number]));
-    shake256(count, &Zeroizing::new(inputs.collect::<Vec<_>>()), out)
+    // of its final size, because a block that a vector outgrows is not wiped
+    let mut inputs = Zeroizing::new(vec![0; count * (seed.len() + 1)]);
+    for (number, input) in (first..).zip(inputs.chunks_exact_mut(seed.len() + 1)) {
+        input[..seed.len()].copy_from_slice(seed);
+        input[seed.len()] = number;
+    }
+    shake256(count, &inputs, out)
 }
 
 /// The hash function H of FIPS 203: SHA3-256.

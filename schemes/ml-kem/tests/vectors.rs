@@ -1,5 +1,6 @@
-//! Known-answer tests on every device. NIST's ACVP vectors are those of `kat/README.md`. The accumulated vectors of Go's `crypto/mlkem` together cover all residues
-//! modulo q. The seeds of C2SP/CCTV lead to matrices that take unusually long to sample.
+//! Known-answer tests on every device. NIST's ACVP vectors are those of `kat/README.md`. The accumulated vectors of Go's
+//! `crypto/mlkem` together cover all residues modulo q. The seeds of C2SP/CCTV lead to matrices that take unusually long
+//! to sample.
 
 use ringforge::{Device, Engine};
 use ringforge_batch::{Batch, KemScheme};

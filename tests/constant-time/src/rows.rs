@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use rand_core::TryRng;
 use ringforge::kernels::{KernelLayout, Role};
-use ringforge::words::{Transform, Word};
+use ringforge::words::{Transform, Word, shake128, shake256};
 use ringforge::{Engine, Form, Job, Limits, Op, Order, Plan, Planner, PolyType, U256};
 use ringforge_cpu::level::{self, Level};
 
@@ -117,6 +117,18 @@ fn transforms<W: Word>(texts: &[&str], rng: &mut Bytes) -> Outcome {
     Ok(())
 }
 
+/// Hashes secret inputs, one alone and several at once.
+fn hashes(rng: &mut Bytes) -> Outcome {
+    for count in [1, 3, 4] {
+        let (mut inputs, mut out) = (vec![0; count * 34], vec![0; count * 200]);
+        rng.try_fill_bytes(&mut inputs)?;
+        shake128(count, &inputs, &mut out)?;
+        shake256(count, &inputs, &mut out)?;
+        tell(&mut out, Told::Public);
+    }
+    Ok(())
+}
+
 /// Plans a job and runs it on secret inputs.
 fn job(job: &Job, rng: &mut Bytes) -> Outcome {
     run(&Planner::new(Limits::cpu()).plan(job)?, rng)
@@ -183,6 +195,7 @@ pub(crate) fn all(rng: &mut Bytes) -> Outcome {
         }
         job(&Job::new(&ring, Op::Forward).order(Order::Natural), rng)?;
     }
+    hashes(rng)?;
     transforms::<u32>(OF_32_BITS, rng)?;
     transforms::<u64>(OF_64_BITS, rng)?;
     transforms::<[u64; 4]>(OF_256_BITS, rng)?;

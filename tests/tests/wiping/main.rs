@@ -20,9 +20,14 @@ use ringforge::run::{LongNtt, LongPlan, Placement};
 use ringforge::{
     Device, Engine, Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Program, Result, Ring, Stream, U256,
 };
+use ringforge_batch::{Batch, Messages, Signatures};
+use ringforge_ml_dsa::MlDsa44;
+use ringforge_ml_kem::MlKem768;
 use ringforge_msm::{Bases, Check, Curve, ScalarForm};
 use ringforge_sm2::{Mode, Signer};
 use ringforge_testkit::{Target, naive};
+use sha3::{Digest, Sha3_512};
+use shake::{ExtendableOutput, Shake256, Update, XofReader};
 
 /// A global allocator that searches each freed block for two adjacent words of a secret.
 struct Watching;
@@ -480,4 +485,42 @@ fn scalars_are_wiped() {
         assert!(sum.is_ok_and(|sum| sum.len() == 64));
     });
     assert_eq!(found, (0, 0));
+}
+
+/// The seeds from which ML-KEM's noise and ML-DSA's masks are hashed on a CPU.
+#[test]
+fn seeds_of_noise_and_masks_are_wiped() {
+    let _turn = turn();
+    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    let pairs = |secret: &[u8]| -> Vec<[u64; 2]> {
+        secret.chunks_exact(16).map(|pair| [word(&pair[..8]), word(&pair[8..])]).collect()
+    };
+    let seeds: Vec<u8> = (0..64).map(|i| 3 * i + 1).collect();
+
+    let kem = Batch::<MlKem768>::new(&Engine::cpu()).expect("a KEM");
+    let (mut public, mut secret) = (vec![0; kem.sizes().public_key], vec![0; kem.sizes().secret_key]);
+    let noise = Sha3_512::digest([&seeds[..32], &[3]].concat());
+    let found = leaks_of(&pairs(&noise[32..]), || {
+        kem.generate_from(&seeds, &mut public, &mut secret).expect("a call").into_result().expect("keys");
+    });
+    assert_eq!(found, (0, 0), "ML-KEM");
+
+    let hash = |parts: &[&[u8]]| {
+        let (mut hash, mut out) = (Shake256::default(), [0; 64]);
+        parts.iter().for_each(|part| hash.update(part));
+        hash.finalize_xof().read(&mut out);
+        out
+    };
+    let dsa = Signatures::<MlDsa44>::new(&Engine::cpu()).expect("a scheme");
+    let (mut public, mut secret) = (vec![0; dsa.sizes().public_key], vec![0; dsa.sizes().secret_key]);
+    dsa.generate_from(&seeds[..32], &mut public, &mut secret).expect("a call").into_result().expect("keys");
+    // rho'' = H(K, randomness, mu), and mu = H(tr, an empty context, message)
+    let mu = hash(&[&secret[64..128], &[0, 0], b"message"]);
+    let masks = hash(&[&secret[32..64], &seeds[32..], &mu]);
+    let mut signature = vec![0; dsa.sizes().signature];
+    let found = leaks_of(&pairs(&masks), || {
+        let signed = dsa.sign_from(&seeds[32..], &secret, &Messages::new(&[b"message"]), &mut signature);
+        signed.expect("a call").into_result().expect("a signature");
+    });
+    assert_eq!(found, (0, 0), "ML-DSA");
 }

@@ -114,7 +114,7 @@ fn left_by_transforms<W: Word + Send>(rings: &[&str], word: fn(&mut Random) -> W
         for rows in [layers, layers.saturating_sub(2)].into_iter().filter_map(|layers| rows.clone().depth(layers).ok())
         {
             let transform = Transform::<W>::of(&rows, 0).expect("a transform");
-            for step in ["forward", "inverse", "multiply", "invert"] {
+            for step in ["forward", "inverse", "multiply", "multiply_matrix", "invert"] {
                 let row = || vec![word(&mut Random::new(0)); ring.degree()];
                 let fill = |(a, b): &mut (Vec<W>, Vec<W>), seed| {
                     let mut random = Random::new(seed);
@@ -125,6 +125,7 @@ fn left_by_transforms<W: Word + Send>(rings: &[&str], word: fn(&mut Random) -> W
                         "forward" => transform.forward(a).expect("a transform"),
                         "inverse" => transform.inverse(a).expect("a transform"),
                         "multiply" => transform.multiply(a, b).expect("a product"),
+                        "multiply_matrix" => transform.multiply_matrix(&*b, &*b, a).expect("a product"),
                         _ => drop(transform.invert(a)),
                     }
                     below()
