@@ -20,6 +20,8 @@ use ringforge::run::{LongNtt, LongPlan, Placement};
 use ringforge::{
     Device, Engine, Error, Job, Limits, Modulus, Op, Order, Planner, PolyType, Program, Result, Ring, Stream, U256,
 };
+use ringforge_batch::keys::SecretKey;
+use ringforge_batch::keys::pkcs8::{DecodePrivateKey, EncodePrivateKey};
 use ringforge_batch::{Batch, Messages, Signatures};
 use ringforge_ml_dsa::MlDsa44;
 use ringforge_ml_kem::MlKem768;
@@ -523,4 +525,19 @@ fn seeds_of_noise_and_masks_are_wiped() {
         signed.expect("a call").into_result().expect("a signature");
     });
     assert_eq!(found, (0, 0), "ML-DSA");
+}
+
+/// Keys in PKCS#8: the key, its encoding, and what is read from that. All bytes of the seed are equal, so two words of it
+/// are found at any offset.
+#[test]
+fn keys_in_pkcs8_are_wiped() {
+    let _turn = turn();
+    let seed = [0xa7; 32];
+    let found = leaks_of(&[[u64::from_le_bytes([0xa7; 8]); 2]], || {
+        let key = SecretKey::<MlDsa44>::new(Some(&seed), None).expect("a seed");
+        let encoded = key.to_pkcs8_der().expect("an encoding");
+        let read = SecretKey::<MlDsa44>::from_pkcs8_der(encoded.as_bytes()).expect("a key");
+        assert_eq!(read.seed(), Some(&seed[..]));
+    });
+    assert_eq!(found, (0, 0));
 }
