@@ -13,6 +13,20 @@ macro_rules! detected {
     };
 }
 
+/// Evaluates a call of an intrinsic, or of a function compiled for the instructions of a kind of vectors. The
+/// caller must have a value of that kind.
+#[cfg(target_arch = "x86_64")]
+macro_rules! has {
+    ($call:expr) => {{
+        // SAFETY: the CPU has the instructions, or there would be no value of the kind. Pointers are made from
+        // references to all words that are read or written.
+        #[allow(unsafe_code)]
+        unsafe {
+            $call
+        }
+    }};
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]

@@ -24,18 +24,6 @@ fn with_avx2(run: impl FnOnce()) {
     run();
 }
 
-/// Evaluates a call of an intrinsic, or of a function compiled for AVX2.
-macro_rules! has {
-    ($call:expr) => {{
-        // SAFETY: the CPU has AVX2, or there would be no value of `Avx2`. Pointers are made from references to all
-        // words that are read or written.
-        #[allow(unsafe_code)]
-        unsafe {
-            $call
-        }
-    }};
-}
-
 impl<const ROOMY: bool> Avx2<ROOMY> {
     /// Multiplies the low 32 bits of each word of a by those of b.
     #[inline(always)]

@@ -41,18 +41,6 @@ fn with_avx512(run: impl FnOnce()) {
     run();
 }
 
-/// Evaluates a call of an intrinsic, or of a function compiled for the instructions of an `Avx512`.
-macro_rules! has {
-    ($call:expr) => {{
-        // SAFETY: the CPU has the instructions, or there would be no value of `Avx512`. Pointers are made from
-        // references to all words that are read or written.
-        #[allow(unsafe_code)]
-        unsafe {
-            $call
-        }
-    }};
-}
-
 impl<const KIND: u8> Avx512<KIND> {
     /// Multiplies the low 32 bits of each word of a by those of b.
     #[inline(always)]

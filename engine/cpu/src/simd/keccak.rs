@@ -30,18 +30,6 @@ fn with_four(run: impl FnOnce()) {
     run();
 }
 
-/// Evaluates a call of an intrinsic, or of a function compiled for the instructions of a kind of vectors.
-macro_rules! has {
-    ($call:expr) => {{
-        // SAFETY: the CPU has the instructions, or there would be no value of the kind. Pointers are made from
-        // references to all words that are read or written.
-        #[allow(unsafe_code)]
-        unsafe {
-            $call
-        }
-    }};
-}
-
 impl Lanes<8> for Eight {
     type Vector = __m512i;
 

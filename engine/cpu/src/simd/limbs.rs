@@ -49,18 +49,6 @@ fn with_limbs(run: impl FnOnce()) {
     run();
 }
 
-/// Evaluates a call of an intrinsic, or of a function compiled for the instructions of [`Limbs`].
-macro_rules! has {
-    ($call:expr) => {{
-        // SAFETY: the CPU has the instructions, or there would be no value of `Limbs`. Pointers are made from
-        // references to all words that are read or written.
-        #[allow(unsafe_code)]
-        unsafe {
-            $call
-        }
-    }};
-}
-
 /// Constants derived from q, broadcast to all lanes.
 #[derive(Clone, Copy)]
 struct Multiples {

@@ -46,18 +46,6 @@ fn with_eight(run: impl FnOnce()) {
     run();
 }
 
-/// Evaluates a call of an intrinsic, or of a function compiled for the instructions of a kind of vectors.
-macro_rules! has {
-    ($call:expr) => {{
-        // SAFETY: the CPU has the instructions, or there would be no value of the kind. Pointers are made from
-        // references to all words that are read or written.
-        #[allow(unsafe_code)]
-        unsafe {
-            $call
-        }
-    }};
-}
-
 /// Converts permutation indices to the 32-bit words that the permutation instructions take.
 #[allow(clippy::cast_possible_truncation)] // indices into 32 words
 const fn short(places: [u64; 16]) -> [u32; 16] {
