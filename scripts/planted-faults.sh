@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Plants faults that keep a scheme working but break its security, one at a time: in CKKS, ML-DSA and ML-KEM. For each
-# fault, a test must fail. The script changes files of this checkout while it runs, and restores them.
+# Plants faults that keep a scheme working but break its security, one at a time: in what schemes on ring LWE share, CKKS,
+# ML-DSA and ML-KEM. For each fault, a test must fail. The script changes files of this checkout while it runs, and
+# restores them.
 #
-#   scripts/planted-faults.sh ckks|ml-dsa|ml-kem|all [options of cargo test]
+#   scripts/planted-faults.sh rlwe|ckks|ml-dsa|ml-kem|all [options of cargo test]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 kept=$(mktemp -d)
@@ -41,9 +42,9 @@ faults_of() {
     [ "$wanted" = all ] || [ "$wanted" = "$1" ]
 }
 
-if faults_of ckks 0 --workspace --lib; then
-    steps=schemes/ckks/src/steps.rs
-    plant "the system's randomness is a constant" schemes/ckks/src/randomness.rs \
+if faults_of rlwe 0 --workspace --lib; then
+    steps=schemes/rlwe/src/basis.rs
+    plant "the system's randomness is a constant" schemes/rlwe/src/randomness.rs \
         'return Ok(RandomKey::from_os()?)' 'return Ok(RandomKey::from_bytes(&[1; 32])?)' \
         distributions::system_randomness_never_repeats
     plant "a public key without error" $steps \
@@ -57,11 +58,14 @@ if faults_of ckks 0 --workspace --lib; then
         'sample(Distribution::Ternary).scale(&[U256::ZERO]), p.elements("message"' distributions::ciphertexts_have_all_their_noise
     plant "switching keys without error" $steps \
         'e - of(j) * s + from.scale' 'e - e - of(j) * s + from.scale' distributions::switching_keys_have_errors
+    plant "a second part of ciphertexts without error" $steps \
+        'v * a + sample(errors)]' 'v * a]' distributions::ciphertexts_have_all_their_noise
+fi
+
+if faults_of ckks 0 --workspace --lib; then
     plant "raising keys without error" schemes/ckks/src/bootstrapping/raising.rs \
         'let b = e - a * to' 'let b = e - e - a * to' \
         bootstrapping::raising::tests::keys_have_errors_and_few_bits_under_the_sparse_secret
-    plant "a second part of ciphertexts without error" $steps \
-        'v * a + sample(errors)]' 'v * a]' distributions::ciphertexts_have_all_their_noise
 fi
 
 if faults_of ml-dsa 1 -p ringforge-ml-dsa --test main; then

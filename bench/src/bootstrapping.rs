@@ -85,8 +85,8 @@ fn lines(bench: &Bench, case: &str, set: &Set, log_n: u32, batches: &[usize]) ->
     let parameters = parameters.rescaling_by(set.drop)?.with_scale(f64::from(set.scale).exp2())?;
     let ckks = Ckks::new(&Engine::on(bench.device.clone()), parameters)?;
     let (mut random, plan) = (Randomness::system(), BootstrapPlan::default());
-    let secret = ckks.secret_key(&mut random)?;
-    let public = ckks.public_key(&secret, &mut random)?;
+    let secret = ckks.keys().secret_key(&mut random)?;
+    let public = ckks.keys().public_key(&secret, &mut random)?;
     let bootstrapper = Bootstrapper::new(&ckks, plan)?;
     let keys = bootstrapper.keys(&secret, &mut random)?;
     let slots = ckks.parameters().slots();

@@ -16,14 +16,14 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(ciphertext) = CKKS.ciphertext_from_bytes(bytes) {
         assert_eq!(CKKS.ciphertext_to_bytes(&ciphertext).expect("bytes"), bytes);
     }
-    if let Ok(key) = CKKS.public_key_from_bytes(bytes) {
-        assert_eq!(CKKS.public_key_to_bytes(&key).expect("bytes"), bytes);
+    if let Ok(key) = CKKS.keys().public_key_from_bytes(bytes) {
+        assert_eq!(CKKS.keys().public_key_to_bytes(&key).expect("bytes"), bytes);
     }
-    if let Ok(key) = CKKS.relinearisation_key_from_bytes(bytes) {
-        assert_eq!(CKKS.relinearisation_key_to_bytes(&key).expect("bytes"), bytes);
+    if let Ok(key) = CKKS.keys().relinearisation_key_from_bytes(bytes) {
+        assert_eq!(CKKS.keys().relinearisation_key_to_bytes(&key).expect("bytes"), bytes);
     }
-    if let Ok(keys) = CKKS.galois_keys_from_bytes(bytes) {
-        assert_eq!(CKKS.galois_keys_to_bytes(&keys).expect("bytes"), bytes);
+    if let Ok(keys) = CKKS.keys().galois_keys_from_bytes(bytes) {
+        assert_eq!(CKKS.keys().galois_keys_to_bytes(&keys).expect("bytes"), bytes);
     }
-    let _ = CKKS.secret_key_from_bytes(bytes);
+    let _ = CKKS.keys().secret_key_from_bytes(bytes);
 });

@@ -103,15 +103,15 @@ impl Ckks {
     }
 
     fn secret_key(&self, py: Python<'_>) -> PyResult<SecretKey> {
-        run(py, || self.ckks.secret_key(&mut self.randomness())).map(SecretKey)
+        run(py, || Ok(self.ckks.keys().secret_key(&mut self.randomness())?)).map(SecretKey)
     }
 
     fn public_key(&self, py: Python<'_>, secret: &SecretKey) -> PyResult<PublicKey> {
-        run(py, || self.ckks.public_key(&secret.0, &mut self.randomness())).map(PublicKey)
+        run(py, || Ok(self.ckks.keys().public_key(&secret.0, &mut self.randomness())?)).map(PublicKey)
     }
 
     fn relinearisation_key(&self, py: Python<'_>, secret: &SecretKey) -> PyResult<RelinearisationKey> {
-        run(py, || self.ckks.relinearisation_key(&secret.0, &mut self.randomness())).map(RelinearisationKey)
+        run(py, || Ok(self.ckks.keys().relinearisation_key(&secret.0, &mut self.randomness())?)).map(RelinearisationKey)
     }
 
     fn galois_keys(
@@ -121,7 +121,8 @@ impl Ckks {
         rotations: Vec<i64>,
         conjugates: bool,
     ) -> PyResult<GaloisKeys> {
-        run(py, || self.ckks.galois_keys(&secret.0, &rotations, conjugates, &mut self.randomness())).map(GaloisKeys)
+        run(py, || Ok(self.ckks.keys().galois_keys(&secret.0, &rotations, conjugates, &mut self.randomness())?))
+            .map(GaloisKeys)
     }
 
     /// Encodes items of `slots` numbers each.
@@ -310,9 +311,9 @@ impl Ckks {
         galois: &GaloisKeys,
     ) -> PyResult<[Bound<'py, PyBytes>; 3]> {
         let bytes = || {
-            let public = self.ckks.public_key_to_bytes(&public.0)?;
-            let relinearise = self.ckks.relinearisation_key_to_bytes(&relinearise.0)?;
-            Ok([public, relinearise, self.ckks.galois_keys_to_bytes(&galois.0)?])
+            let public = self.ckks.keys().public_key_to_bytes(&public.0)?;
+            let relinearise = self.ckks.keys().relinearisation_key_to_bytes(&relinearise.0)?;
+            Ok([public, relinearise, self.ckks.keys().galois_keys_to_bytes(&galois.0)?])
         };
         let bytes = run(py, bytes)?;
         Ok(bytes.map(|bytes| PyBytes::new(py, &bytes)))
@@ -326,20 +327,20 @@ impl Ckks {
         galois: &[u8],
     ) -> PyResult<(PublicKey, RelinearisationKey, GaloisKeys)> {
         let keys = || {
-            let public = PublicKey(self.ckks.public_key_from_bytes(public)?);
-            let relinearise = RelinearisationKey(self.ckks.relinearisation_key_from_bytes(relinearise)?);
-            Ok((public, relinearise, GaloisKeys(self.ckks.galois_keys_from_bytes(galois)?)))
+            let public = PublicKey(self.ckks.keys().public_key_from_bytes(public)?);
+            let relinearise = RelinearisationKey(self.ckks.keys().relinearisation_key_from_bytes(relinearise)?);
+            Ok((public, relinearise, GaloisKeys(self.ckks.keys().galois_keys_from_bytes(galois)?)))
         };
         run(py, keys)
     }
 
     fn write_secret_key<'py>(&self, py: Python<'py>, key: &SecretKey) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = run(py, || self.ckks.secret_key_to_bytes(&key.0))?;
+        let bytes = run(py, || Ok(self.ckks.keys().secret_key_to_bytes(&key.0)?))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     fn read_secret_key(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<SecretKey> {
-        run(py, || self.ckks.secret_key_from_bytes(bytes)).map(SecretKey)
+        run(py, || Ok(self.ckks.keys().secret_key_from_bytes(bytes)?)).map(SecretKey)
     }
 }
 

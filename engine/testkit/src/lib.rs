@@ -21,6 +21,7 @@ use ringforge_runtime::device::Device;
 
 mod check;
 mod compare;
+pub mod distributions;
 pub mod emulator;
 pub mod failing;
 pub mod inject;

@@ -74,9 +74,9 @@ fn main() -> Result<()> {
 
     // The owner of the measurements generates the keys and encrypts.
     let mut random = Randomness::system();
-    let secret = ckks.secret_key(&mut random)?;
-    let public = ckks.public_key(&secret, &mut random)?;
-    let key = ckks.relinearisation_key(&secret, &mut random)?;
+    let secret = ckks.keys().secret_key(&mut random)?;
+    let public = ckks.keys().public_key(&secret, &mut random)?;
+    let key = ckks.keys().relinearisation_key(&secret, &mut random)?;
     let top = ckks.parameters().top_level();
     let column = |j: usize| samples.iter().map(|sample| Complex64::from(sample[j])).collect::<Vec<_>>();
     let encrypted = (0..FEATURES)

@@ -49,11 +49,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (slots, top) = (ckks.parameters().slots(), ckks.parameters().top_level());
 
     let mut random = Randomness::system();
-    let secret = ckks.secret_key(&mut random)?;
-    let public = ckks.public_key(&secret, &mut random)?;
-    let key = ckks.relinearisation_key(&secret, &mut random)?;
+    let secret = ckks.keys().secret_key(&mut random)?;
+    let public = ckks.keys().public_key(&secret, &mut random)?;
+    let key = ckks.keys().relinearisation_key(&secret, &mut random)?;
     let steps: Vec<i64> = (1..=ROTATIONS).collect();
-    let turn = ckks.galois_keys(&secret, &steps, false, &mut random)?;
+    let turn = ckks.keys().galois_keys(&secret, &steps, false, &mut random)?;
     let decrypt = |c: &Ciphertext| ckks.decrypt(c, &secret).map(|mut items| items.swap_remove(0));
 
     let mut x = numbers(slots);

@@ -42,9 +42,9 @@ fn main() -> Outcome<()> {
     let (slots, top) = (ckks.parameters().slots(), ckks.parameters().top_level());
 
     let mut random = Randomness::system();
-    let secret = ckks.secret_key(&mut random)?;
-    let public = ckks.public_key(&secret, &mut random)?;
-    let key = ckks.relinearisation_key(&secret, &mut random)?;
+    let secret = ckks.keys().secret_key(&mut random)?;
+    let public = ckks.keys().public_key(&secret, &mut random)?;
+    let key = ckks.keys().relinearisation_key(&secret, &mut random)?;
     let entry = |i: usize| (i * 37 % 101) as f64 / 101.0 - 0.5;
     let layer = |rows: usize, columns: usize, seed: usize| -> Vec<Vec<Complex64>> {
         let entry =
@@ -53,7 +53,8 @@ fn main() -> Outcome<()> {
     };
     let [first, second] = [layer(32, SIZE, 1), layer(10, 32, 2)];
     let (w1, w2) = (ckks.matrix(&first, top)?, ckks.matrix(&second, top - 2)?);
-    let turn = ckks.galois_keys(&secret, &[w1.rotations(), w2.rotations(), vec![1]].concat(), false, &mut random)?;
+    let turn =
+        ckks.keys().galois_keys(&secret, &[w1.rotations(), w2.rotations(), vec![1]].concat(), false, &mut random)?;
 
     let numbers: Vec<Complex64> = (0..slots).map(|i| entry(i % SIZE).into()).collect();
     let plain = time(&ckks, "encode", || ckks.encode(&[&numbers], top))?;
@@ -63,7 +64,7 @@ fn main() -> Outcome<()> {
     time(&ckks, "add-number", || ckks.add_number(&a, 0.5))?;
     time(&ckks, "multiply-rescale", || ckks.multiply_rescale(&a, &a, &key))?;
     time(&ckks, "rotate", || ckks.rotate(&a, 1, &turn))?;
-    time(&ckks, "rotation-key", || ckks.galois_keys(&secret, &[1], false, &mut random))?;
+    time(&ckks, "rotation-key", || Ok(ckks.keys().galois_keys(&secret, &[1], false, &mut random)?))?;
     let network = |x: &Ciphertext| {
         let hidden = ckks.apply(&w1, x, &turn)?;
         let squared = ckks.rescale(&ckks.square(&hidden, &key)?)?;

@@ -54,8 +54,8 @@ fn main() -> Outcome<()> {
     );
 
     let mut random = Randomness::system();
-    let secret = ckks.secret_key(&mut random)?;
-    let public = ckks.public_key(&secret, &mut random)?;
+    let secret = ckks.keys().secret_key(&mut random)?;
+    let public = ckks.keys().public_key(&secret, &mut random)?;
     let started = Instant::now();
     let bootstrapper = Bootstrapper::new(&ckks, plan)?;
     let keys = bootstrapper.keys(&secret, &mut random)?;

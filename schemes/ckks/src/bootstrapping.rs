@@ -27,16 +27,16 @@ use std::collections::BTreeMap;
 
 use num_complex::Complex64;
 use ringforge::{Pipeline, Value};
+use ringforge_rlwe::{GaloisKeys, Randomness, RelinearisationKey, SecretKey, conjugation, rotation};
 
 use crate::error::{Error, Result};
 use crate::linear::LinearMap;
 use crate::memory::Memory;
 use crate::polynomial::Polynomial;
 use crate::programs::Operation;
-use crate::randomness::Randomness;
 use crate::scheme::Ckks;
 use crate::steps::Level;
-use crate::types::{Ciphertext, GaloisKeys, Plaintext, RelinearisationKey, SecretKey, conjugation, rotation};
+use crate::types::{Ciphertext, Plaintext};
 
 /// How many levels the linear maps of bootstrapping take, and its message ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,8 +70,8 @@ impl Default for BootstrapPlan {
 /// let bits = [&[60][..], &[40; 5], &[60; 8], &[57; 4]].concat();
 /// let ckks = Ckks::new(&Engine::best(), Parameters::insecure(10, &bits, &[61; 6])?.with_scale(2f64.powi(40))?)?;
 /// let mut random = Randomness::system();
-/// let (secret, plan) = (ckks.secret_key(&mut random)?, BootstrapPlan::default());
-/// let public = ckks.public_key(&secret, &mut random)?;
+/// let (secret, plan) = (ckks.keys().secret_key(&mut random)?, BootstrapPlan::default());
+/// let public = ckks.keys().public_key(&secret, &mut random)?;
 /// let bootstrapper = Bootstrapper::new(&ckks, plan)?;
 /// let keys = bootstrapper.keys(&secret, &mut random)?;
 ///
@@ -105,7 +105,7 @@ impl BootstrapKeys {
     /// Bytes of all keys on the device.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.turn.bytes() + self.multiply.0.buffer.len() + self.raising.bytes()
+        self.turn.bytes() + self.multiply.buffer().len() + self.raising.bytes()
     }
 }
 
@@ -113,7 +113,7 @@ impl Bootstrapper {
     /// Encodes the linear maps of bootstrapping. They depend on no key.
     ///
     /// # Errors
-    /// [`Error::Parameters`] if the parameters have too few levels, if P has fewer bits than q_0, or if q_0 has too many
+    /// [`Parameters`](ringforge_rlwe::Error::Parameters) if the parameters have too few levels, if P has fewer bits than q_0, or if q_0 has too many
     /// bits for the sparse secret; [`Error::Scale`] or [`Error::Number`] if the maps do not fit their levels;
     /// [`Error::Engine`] if the engine fails.
     pub fn new(ckks: &Ckks, plan: BootstrapPlan) -> Result<Self> {
@@ -158,14 +158,18 @@ impl Bootstrapper {
     /// Generates the keys of bootstrapping for a secret key.
     ///
     /// # Errors
-    /// The errors of [`Ckks::public_key`].
+    /// The errors of [`KeyGenerator::public_key`](ringforge_rlwe::KeyGenerator::public_key).
     pub fn keys(&self, secret: &SecretKey, randomness: &mut Randomness) -> Result<BootstrapKeys> {
         let ckks = &self.ckks;
         let maps = self.to_coefficients.iter().chain(&self.to_slots).map(|map| (map.level(), map.rotations()));
         Ok(BootstrapKeys {
             raising: RaisingKeys::new(ckks, secret, randomness)?,
-            turn: ckks.galois_keys_of(secret, &automorphisms(ckks, self.imaginary[0].level(), maps), randomness)?,
-            multiply: ckks.relinearisation_key(secret, randomness)?,
+            turn: ckks.keys().trimmed_galois_keys(
+                secret,
+                &automorphisms(ckks, self.imaginary[0].level(), maps),
+                randomness,
+            )?,
+            multiply: ckks.keys().relinearisation_key(secret, randomness)?,
         })
     }
 
@@ -210,10 +214,10 @@ impl Bootstrapper {
     /// twice as large.
     fn split(&self, a: &Ciphertext, keys: &BootstrapKeys, real: bool) -> Result<Ciphertext> {
         let (ckks, (_, key)) = (&self.ckks, keys.turn.conjugation()?);
-        let program = ckks.program(Operation::Split { real, key: key.level }, a.level(), a.batch())?;
+        let program = ckks.program(Operation::Split { real, key: key.limbs() }, a.level(), a.batch())?;
         let parts = if real { 1 } else { 2 };
         ckks.ciphertext(a.level(), a.scale(), parts * a.batch(), |to| {
-            let call = program.on(ckks.stream()?, a.batch()).input("a", &a.0.buffer).input("key", &key.buffer);
+            let call = program.on(ckks.stream()?, a.batch()).input("a", &a.0.buffer).input("key", key.buffer());
             let call = if real { call } else { call.input("i", &self.imaginary[0].0.buffer) };
             Ok(call.output("to", to).run()?)
         })
@@ -230,17 +234,18 @@ impl Bootstrapper {
     }
 }
 
-/// The automorphisms x → x^k that need keys, and the highest level at which each is used: of the sine, and of linear
+/// The automorphisms x → x^k that need keys, and the most primes of Q with which each is used: of the sine, and of linear
 /// maps at these levels with these rotations.
 fn automorphisms(ckks: &Ckks, sine: usize, maps: impl Iterator<Item = (usize, Vec<i64>)>) -> BTreeMap<u64, usize> {
-    let mut levels = BTreeMap::from([(conjugation(ckks.parameters()), sine)]);
+    let (parameters, rlwe) = (ckks.parameters(), ckks.parameters().rlwe());
+    let mut limbs = BTreeMap::from([(conjugation(rlwe), parameters.limbs(sine))]);
     for (level, rotations) in maps {
         for steps in rotations {
-            let highest = levels.entry(rotation(ckks.parameters(), steps).1).or_default();
-            *highest = level.max(*highest);
+            let most = limbs.entry(rotation(rlwe, steps).1).or_default();
+            *most = parameters.limbs(level).max(*most);
         }
     }
-    levels
+    limbs
 }
 
 impl Level {

@@ -10,36 +10,14 @@ pub enum Error {
     /// An error of the engine, for example out of memory or a failed driver call.
     #[error(transparent)]
     Engine(#[from] ringforge::Error),
-    /// Parameters that are not valid.
-    #[error("invalid parameters: {why}")]
-    Parameters {
-        /// Why the parameters are not valid.
-        why: String,
-    },
+    /// An error of parameters, keys or bytes.
+    #[error(transparent)]
+    Rlwe(ringforge_rlwe::Error),
     /// A polynomial that is not valid.
     #[error("invalid polynomial: {why}")]
     Polynomial {
         /// Why the polynomial is not valid.
         why: String,
-    },
-    /// More bits of modulus than 128-bit security allows at this degree; `Parameters::insecure` accepts them.
-    #[error(
-        "Q·P has {bits} bits, but 128-bit security at degree 2^{log_n} allows at most {most}: \
-         use fewer bits, a larger degree or `Parameters::insecure`"
-    )]
-    Insecure {
-        /// log₂ of the degree.
-        log_n: u32,
-        /// Bits of the product of all primes.
-        bits: u32,
-        /// The most bits that 128-bit security allows at this degree; 0 if `params.rs` has no bound for the degree.
-        most: u32,
-    },
-    /// An argument that was made for parameters other than this scheme's.
-    #[error("{what} was made for other parameters than this scheme's")]
-    Foreign {
-        /// The name of the argument.
-        what: &'static str,
     },
     /// Two operands have different levels. Use `drop_to` to bring the operand with the higher level down.
     #[error("operands have different levels, {left} and {right}: bring the higher one down with `drop_to`")]
@@ -123,15 +101,6 @@ pub enum Error {
         /// items.
         right: usize,
     },
-    /// There is no key for a rotation by this many steps.
-    #[error("no key for a rotation by {steps} steps: pass {steps} to `galois_keys`")]
-    NoRotationKey {
-        /// Steps of the rotation to the left, reduced to 0..slots.
-        steps: usize,
-    },
-    /// There is no key for conjugation.
-    #[error("no key for conjugation: set `conjugates` in `galois_keys`")]
-    NoConjugationKey,
     /// More numbers than a plaintext has slots.
     #[error("{got} numbers do not fit a plaintext of {slots} slots")]
     Slots {
@@ -160,12 +129,13 @@ pub enum Error {
         /// Why the arguments or the noise are rejected.
         why: &'static str,
     },
-    /// Bytes that do not encode the expected object, or are for parameters other than this scheme's.
-    #[error("cannot decode the {what}: {why}")]
-    Malformed {
-        /// The expected object.
-        what: &'static str,
-        /// Why the bytes do not encode it.
-        why: &'static str,
-    },
+}
+
+impl From<ringforge_rlwe::Error> for Error {
+    fn from(error: ringforge_rlwe::Error) -> Self {
+        match error {
+            ringforge_rlwe::Error::Engine(error) => Self::Engine(error),
+            other => Self::Rlwe(other),
+        }
+    }
 }

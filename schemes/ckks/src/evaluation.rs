@@ -6,13 +6,14 @@
 use std::collections::BTreeMap;
 
 use ringforge::{Pipeline, U256, Value};
+use ringforge_rlwe::{RelinearisationKey, bytes_of};
 
 use crate::embedding::{Reduction, scaled};
 use crate::error::{Error, Result};
 use crate::polynomial::{Basis, Node, Polynomial, factors};
-use crate::programs::{Operation, bytes_of};
+use crate::programs::Operation;
 use crate::scheme::Ckks;
-use crate::types::{Ciphertext, RelinearisationKey};
+use crate::types::Ciphertext;
 
 impl Ckks {
     /// Evaluates a polynomial on the number in every slot. The result has the scale of the parameters, and is
@@ -53,7 +54,7 @@ impl Ckks {
         key: &RelinearisationKey,
     ) -> Result<Ciphertext> {
         self.own(&a.0.parameters, "the ciphertext")?;
-        self.own(&key.0.parameters, "the relinearisation key")?;
+        self.keys().own(key.parameters(), "the relinearisation key")?;
         let (level, batch) = (a.level(), a.batch());
         let wanted = level as i64 - polynomial.levels() as i64;
         let to_level = usize::try_from(wanted).map_err(|_| Error::NoLevel { from: level, wanted })?;
@@ -63,7 +64,7 @@ impl Ckks {
         self.ciphertext(to_level, scale, batch, |to| {
             let call = program.on(self.stream()?, batch).input("a", &a.0.buffer).output("to", to);
             let has_key = bytes_of(&program, "key") > 0;
-            Ok(if has_key { call.input("key", &key.0.buffer) } else { call }.run()?)
+            Ok(if has_key { call.input("key", key.buffer()) } else { call }.run()?)
         })
     }
 

@@ -8,10 +8,10 @@
 //!
 //! let ckks = Ckks::new(&Engine::best(), Parameters::new(13, &[50, 38, 38, 38], &[50])?)?;
 //! let mut random = Randomness::system();
-//! let secret = ckks.secret_key(&mut random)?;
-//! let public = ckks.public_key(&secret, &mut random)?;
-//! let relinearise = ckks.relinearisation_key(&secret, &mut random)?;
-//! let rotate = ckks.galois_keys(&secret, &[1], false, &mut random)?;
+//! let secret = ckks.keys().secret_key(&mut random)?;
+//! let public = ckks.keys().public_key(&secret, &mut random)?;
+//! let relinearise = ckks.keys().relinearisation_key(&secret, &mut random)?;
+//! let rotate = ckks.keys().galois_keys(&secret, &[1], false, &mut random)?;
 //!
 //! let numbers = |factor: f64| (0..4096).map(|i| Complex64::from(f64::from(i) * factor)).collect::<Vec<_>>();
 //! let top = ckks.parameters().top_level();
@@ -33,7 +33,6 @@
 //! | `kernels.rs` | The kernels that encode and decode. |
 //! | `steps.rs` | Operations as steps of a pipeline: [`Level`]. |
 //! | `scheme.rs` | [`Ckks`]: engine, parameters, levels. |
-//! | `keys.rs` | Key generation. |
 //! | `messages.rs` | Encoding, encryption, decryption. |
 //! | `operations.rs` | Operations on ciphertexts. |
 //! | `programs.rs` | Plan and program of each operation. |
@@ -44,12 +43,12 @@
 //! | `linear.rs` | Linear maps of slots. |
 //! | `sums.rs` | Sums over slots. |
 //! | `bootstrapping.rs` | Bootstrapping; its linear maps, polynomial and raising. |
-//! | `types.rs` | Plaintexts, ciphertexts and keys on the device. |
-//! | `bytes.rs` | Serialisation of ciphertexts and keys. |
-//! | `randomness.rs` | Source of randomness. |
+//! | `types.rs` | Plaintexts and ciphertexts on the device. |
+//! | `bytes.rs` | Serialisation of ciphertexts. |
 //! | `error.rs` | Errors. |
 //!
-//! Encoding and decoding have kernels of their own; all other operations are built from those of the engine. The README of the crate says
+//! Keys, encryption and key switching are in [`ringforge_rlwe`]. Encoding and decoding have kernels of their own; all other
+//! operations are built from those of the engine. The README of the crate says
 //! what CKKS does not guarantee.
 
 #[cfg(doctest)]
@@ -58,15 +57,12 @@ struct Readme;
 
 mod bootstrapping;
 mod bytes;
-#[cfg(test)]
-mod distributions;
 mod embedding;
 mod error;
 mod evaluation;
 mod fixed;
 mod flooding;
 mod kernels;
-mod keys;
 mod linear;
 mod memory;
 mod messages;
@@ -74,7 +70,6 @@ mod operations;
 mod params;
 mod polynomial;
 mod programs;
-mod randomness;
 mod roots;
 mod scheme;
 mod steps;
@@ -87,10 +82,12 @@ pub use flooding::Flooding;
 pub use linear::LinearMap;
 pub use memory::Memory;
 pub use num_complex::Complex64;
-pub use params::{Errors, Parameters};
+pub use params::Parameters;
 pub use polynomial::Polynomial;
-pub use randomness::Randomness;
 pub use ringforge;
+pub use ringforge_rlwe::{
+    self as rlwe, Errors, GaloisKeys, KeyGenerator, PublicKey, Randomness, RelinearisationKey, SecretKey,
+};
 pub use scheme::Ckks;
 pub use steps::Level;
-pub use types::{Ciphertext, GaloisKeys, Plaintext, PublicKey, RelinearisationKey, SecretKey};
+pub use types::{Ciphertext, Plaintext};

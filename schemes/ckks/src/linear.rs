@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use num_complex::Complex64;
 use ringforge::{Buffer, Pipeline, PolyType, Value};
+use ringforge_rlwe::{GaloisKeys, rotation};
 
 use crate::error::{Error, Result};
 use crate::params::Parameters;
 use crate::programs::{Operation, numbered};
 use crate::scheme::Ckks;
 use crate::steps::Level;
-use crate::types::{Ciphertext, GaloisKeys, rotation};
+use crate::types::Ciphertext;
 
 /// A linear map of the slots of a ciphertext, encoded for one level: a matrix with a row and a column for each slot.
 ///
@@ -126,7 +127,7 @@ impl Ckks {
     pub fn apply(&self, map: &LinearMap, a: &Ciphertext, keys: &GaloisKeys) -> Result<Ciphertext> {
         self.own(&map.parameters, "the linear map")?;
         self.own(&a.0.parameters, "the ciphertext")?;
-        self.own(&keys.parameters, "the rotation keys")?;
+        self.keys().own(keys.parameters(), "the rotation keys")?;
         let (level, batch, scale) = (a.level(), a.batch(), a.scale() * map.scale);
         if level != map.level {
             return Err(Error::Levels { left: map.level, right: level });
@@ -134,14 +135,14 @@ impl Ckks {
         self.parameters().check_scale(scale, level)?;
         let (to_level, scale) = self.rescaled(level, scale)?;
         let found = map.rotations().into_iter().filter_map(|steps| keys.rotation(steps).transpose());
-        let found: Vec<_> = found.collect::<Result<_>>()?;
-        let automorphisms = map.steps.each(|steps| rotation(self.parameters(), *steps).1);
-        let levels = found.iter().map(|(k, key)| (*k, key.level)).collect();
-        let program = self.program(Operation::Linear(automorphisms, levels), level, batch)?;
+        let found: Vec<_> = found.collect::<Result<_, _>>()?;
+        let automorphisms = map.steps.each(|steps| rotation(self.parameters().rlwe(), *steps).1);
+        let limbs = found.iter().map(|(k, key)| (*k, key.limbs())).collect();
+        let program = self.program(Operation::Linear(automorphisms, limbs), level, batch)?;
         self.ciphertext(to_level, scale, batch, |to| {
             let mut call = program.on(self.stream()?, batch).input("a", &a.0.buffer).input("diagonals", &map.diagonals);
             for (k, key) in found {
-                call = call.input(&numbered("key", k as usize), &key.buffer);
+                call = call.input(&numbered("key", k as usize), key.buffer());
             }
             Ok(call.output("to", to).run()?)
         })
@@ -185,7 +186,7 @@ impl<T> Steps<T> {
 impl Level {
     /// Type of the diagonals of a linear map.
     pub(crate) fn diagonals_type<T>(&self, steps: &Steps<T>) -> Result<PolyType> {
-        Ok(self.qp.vector(steps.count())?)
+        Ok(self.extended_type().vector(steps.count())?)
     }
 
     /// The image of a ciphertext under a linear map, rescaled.
@@ -197,12 +198,12 @@ impl Level {
         diagonals: Value<'p>,
         keys: &BTreeMap<u64, Value<'p>>,
     ) -> Result<Value<'p>> {
-        let (limbs, all) = (self.plaintext_type().basis().len(), self.qp.basis().len());
+        let (limbs, all) = (self.plaintext_type().basis().len(), self.extended_type().basis().len());
         let [c0, c1] = [0, 1].map(|part| ciphertext.element(part));
         let product = self.product_of_special();
-        let key = |k: &u64| keys.get(k).copied().ok_or(Error::NoRotationKey { steps: *k as usize });
+        let key = |k: &u64| keys.get(k).copied().ok_or(ringforge_rlwe::Error::NoRotationKey { steps: *k as usize });
         let digits = steps.babies.iter().any(|&k| k != 1).then(|| self.raised(c1));
-        let special = self.qp.limbs(limbs..all)?;
+        let special = self.extended_type().limbs(limbs..all)?;
         let mut babies = Vec::new();
         for k in &steps.babies {
             match &digits {
@@ -212,11 +213,11 @@ impl Level {
                 }
                 _ => {
                     let zero = self.integer_in(p, 0.0, &special);
-                    babies.extend([c0, c1].map(|part| p.join(&self.qp, &[part.scale(&product), zero])));
+                    babies.extend([c0, c1].map(|part| p.join(self.extended_type(), &[part.scale(&product), zero])));
                 }
             }
         }
-        let (pair, pairs) = (self.qp.vector(2)?, self.qp.vector(2 * steps.babies.len())?);
+        let (pair, pairs) = (self.extended_type().vector(2)?, self.extended_type().vector(2 * steps.babies.len())?);
         let (giants, joined) = (steps.giants.len(), p.join(pairs, &babies));
         let both = joined.inner_product(pair, diagonals, giants);
         let [s0, s1] = [0, 1].map(|part| both.limbs(part * giants * all..(part + 1) * giants * all));
@@ -224,7 +225,7 @@ impl Level {
         let others = giants - 1;
         if others > 0 {
             let rest = s1.limbs(all..(others + 1) * all);
-            let divided = if others > 1 { rest.each() } else { rest }.divide_round(self.special);
+            let divided = if others > 1 { rest.each() } else { rest }.divide_round(self.special());
             let digits = self.raised(divided);
             for (i, k) in steps.giants[1..].iter().enumerate() {
                 let switched = digits.element(i).automorphism(*k).inner_product(key(k)?, 2);
@@ -232,7 +233,7 @@ impl Level {
                 sums = [sums[0] + first, sums[1] + switched.element(1)];
             }
         }
-        Ok(p.join(self.qp.vector(2)?, &sums).each().divide_round(self.special + self.drop).together())
+        Ok(p.join(self.extended_type().vector(2)?, &sums).each().divide_round(self.special() + self.drop).together())
     }
 }
 

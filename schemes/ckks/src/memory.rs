@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use ringforge::kernels::Table;
+use ringforge_rlwe::{KeyOperation, Switch, automorphisms};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::programs::Operation;
 use crate::scheme::Ckks;
-use crate::steps::Switch;
-use crate::types::automorphisms;
 
 /// Bytes of device memory for keys, ciphertexts and the operations on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,36 +45,34 @@ impl Ckks {
     /// [`Error::Engine`](crate::Error::Engine) if an operation cannot be planned.
     pub fn memory(&self, rotations: &[i64], conjugates: bool, ciphertexts: usize, batch: usize) -> Result<Memory> {
         let (parameters, top) = (self.parameters(), self.parameters().top_level());
-        let turns = automorphisms(parameters, rotations, conjugates);
-        let ciphertext = parameters.ciphertext_bytes(top);
-        let secret = parameters.switching_key_bytes() / (2 * parameters.digits());
-        let keys = secret + ciphertext + parameters.switching_key_bytes().saturating_mul(1 + turns.len());
+        let turns = automorphisms(parameters.rlwe(), rotations, conjugates);
+        let (ciphertext, switching) = (parameters.ciphertext_bytes(top), parameters.rlwe().switching_key_bytes());
+        let secret = switching / (2 * parameters.rlwe().digits());
+        let keys = secret + ciphertext + switching.saturating_mul(1 + turns.len());
 
         let products = [true, false].map(|rescaled| Operation::Multiply { square: false, rescaled });
-        let mut on_batches = vec![
-            Operation::Encode { extended: false },
-            Operation::Encrypt,
-            Operation::Decrypt(Vec::new()),
-            Operation::Rescale,
-        ];
-        on_batches.extend(products);
-        let source = Operation::SourceOfSwitch;
-        let mut on_keys = vec![Operation::SecretKey, Operation::PublicKey, source(Switch::Square)];
-        on_keys.extend(turns.iter().map(|&k| source(Switch::Automorphism(k))));
-        on_keys.push(Operation::SwitchingKey);
+        let mut operations =
+            vec![Operation::Encode { extended: false }, Operation::Decrypt(Vec::new()), Operation::Rescale];
+        operations.extend(products);
+        let switches = turns.iter().map(|&k| Switch::Automorphism(k)).chain([Switch::Square]);
+        let sources = switches.map(KeyOperation::SourceOfSwitch);
+        let of_keys = [KeyOperation::SecretKey, KeyOperation::PublicKey, KeyOperation::SwitchingKey];
+        let limbs = parameters.limbs(top);
+        let of_keys = of_keys.into_iter().chain(sources).map(|operation| (self.keys().plan(operation, limbs, 1), 1));
+        let encryption = (self.keys().plan(KeyOperation::Encrypt, limbs, batch), batch);
         if !turns.is_empty() {
-            on_batches.push(Operation::Automorphisms(turns.into_iter().map(|k| (k, top)).collect()));
+            operations.push(Operation::Automorphisms(turns.iter().map(|&k| (k, limbs)).collect()));
         }
+        let planner = self.engine().planner().clone().for_batch(self.keys().planned_items(batch));
+        let operations = operations.iter().map(|operation| (self.plan(operation, top, &planner), batch));
         let (mut tables, mut temporaries) = (BTreeMap::new(), 0);
-        for (operations, batch) in [(on_keys, 1), (on_batches, batch)] {
-            let planner = self.engine().planner().clone().for_batch(self.planned_items(batch));
-            for operation in operations {
-                let plan = self.plan(&operation, top, &planner)?;
-                // a switching key is made from a secret in a buffer of its own
-                let source = plan.arg("from").map_or(0, |arg| arg.bytes);
-                temporaries = temporaries.max(plan.temporary_bytes(batch) + source);
-                plan.tables().for_each(|table| count(table, &mut tables));
-            }
+        let of_keys = of_keys.chain([encryption]).map(|(plan, batch)| (plan.map_err(Error::from), batch));
+        for (plan, batch) in of_keys.chain(operations) {
+            let plan = plan?;
+            // a switching key is made from a secret in a buffer of its own
+            let source = plan.arg("from").map_or(0, |arg| arg.bytes);
+            temporaries = temporaries.max(plan.temporary_bytes(batch) + source);
+            plan.tables().for_each(|table| count(table, &mut tables));
         }
         let ciphertexts = ciphertexts.saturating_mul(batch).saturating_mul(ciphertext);
         Ok(Memory { keys, ciphertexts, temporaries, tables: tables.values().sum() })

@@ -2,6 +2,7 @@
 
 use num_complex::Complex64;
 use ringforge::Buffer;
+use ringforge_rlwe::{PublicKey, Randomness, SecretKey};
 use zeroize::Zeroizing;
 
 use crate::embedding::{MOST, Reduction, scaled};
@@ -10,9 +11,8 @@ use crate::fixed;
 use crate::flooding::Flooding;
 use crate::kernels::OK;
 use crate::programs::Operation;
-use crate::randomness::Randomness;
 use crate::scheme::Ckks;
-use crate::types::{Ciphertext, Items, Plaintext, PublicKey, SecretKey};
+use crate::types::{Ciphertext, Items, Plaintext};
 
 impl Ckks {
     /// Encodes each item, the numbers in its slots, as one plaintext, at the scale of the parameters. Missing slots are
@@ -90,7 +90,7 @@ impl Ckks {
             }
         }
         let (program, stream) = (self.program(Operation::Transform, level, batch)?, self.stream()?);
-        let coefficients = self.upload_words(&residues)?;
+        let coefficients = self.keys().upload_residues(&residues)?;
         let mut plaintext = stream.secret_buffer(batch * steps.plaintext_type().bytes())?;
         let call = program.on(stream, batch).input("coefficients", &coefficients);
         call.output("plaintext", &mut plaintext).run()?;
@@ -128,13 +128,10 @@ impl Ckks {
     /// engine fails.
     pub fn encrypt(&self, plaintext: &Plaintext, key: &PublicKey, randomness: &mut Randomness) -> Result<Ciphertext> {
         self.own(&plaintext.0.parameters, "the plaintext")?;
-        self.own(&key.parameters, "the public key")?;
         let Items { level, scale, batch, .. } = plaintext.0;
-        let program = self.program(Operation::Encrypt, level, batch)?;
-        let random_key = self.random_key(randomness)?;
-        self.ciphertext(level, scale, batch, |buffer| {
-            let call = program.on(self.stream()?, batch).input("key", &key.buffer).input("random_key", &random_key);
-            Ok(call.input("message", &plaintext.0.buffer).output("ciphertext", buffer).run()?)
+        let limbs = self.parameters().limbs(level);
+        self.ciphertext(level, scale, batch, |to| {
+            Ok(self.keys().encrypt(&plaintext.0.buffer, (limbs, batch), key, randomness, to)?)
         })
     }
 
@@ -164,7 +161,7 @@ impl Ckks {
         randomness: &mut Randomness,
     ) -> Result<Vec<Vec<Complex64>>> {
         let layers = flooding.multipliers(self.parameters(), ciphertext.scale(), ciphertext.level())?;
-        self.decrypt_with(ciphertext, key, Some((layers, self.random_key(randomness)?)))
+        self.decrypt_with(ciphertext, key, Some((layers, self.keys().random_key(randomness)?)))
     }
 
     fn decrypt_with(
@@ -174,14 +171,14 @@ impl Ckks {
         noise: Option<(Vec<u128>, Buffer)>,
     ) -> Result<Vec<Vec<Complex64>>> {
         self.own(&ciphertext.0.parameters, "the ciphertext")?;
-        self.own(&key.parameters, "the secret key")?;
+        self.keys().own(key.parameters(), "the secret key")?;
         let Items { level, scale, batch, .. } = ciphertext.0;
         let (layers, random_key) = noise.unzip();
         let program = self.program(Operation::Decrypt(layers.unwrap_or_default()), level, batch)?;
         let stream = self.stream()?;
         let (slots, scales) = (self.parameters().slots(), stream.upload(&[scale])?);
         let mut numbers = stream.secret_buffer(batch * slots * size_of::<Complex64>())?;
-        let call = program.on(stream, batch).input("ciphertext", &ciphertext.0.buffer).input("s", &key.buffer);
+        let call = program.on(stream, batch).input("ciphertext", &ciphertext.0.buffer).input("s", key.buffer());
         let call = match &random_key {
             Some(random_key) => call.input("random_key", random_key),
             None => call,

@@ -1,9 +1,11 @@
 //! Operations on ciphertexts.
 
+use ringforge_rlwe::{GaloisKeys, RelinearisationKey, SwitchingKey};
+
 use crate::error::{Error, Result};
 use crate::programs::{Operation, numbered};
 use crate::scheme::Ckks;
-use crate::types::{Ciphertext, GaloisKeys, Items, Plaintext, RelinearisationKey, SwitchingKey};
+use crate::types::{Ciphertext, Items, Plaintext};
 
 /// Largest relative difference between the scales of two ciphertexts that may be added.
 const ALIKE: f64 = 1.0 / (1u64 << 20) as f64;
@@ -150,12 +152,12 @@ impl Ckks {
     ) -> Result<Ciphertext> {
         let other = b.unwrap_or(a);
         self.alike(&a.0, &other.0)?;
-        self.own(&key.0.parameters, "the relinearisation key")?;
+        self.keys().own(key.parameters(), "the relinearisation key")?;
         let (level, batch, scale) = (a.level(), a.batch(), self.product_scale(&a.0, &other.0)?);
         let (to_level, scale) = if rescaled { self.rescaled(level, scale)? } else { (level, scale) };
         let program = self.program(Operation::Multiply { square: b.is_none(), rescaled }, level, batch)?;
         self.ciphertext(to_level, scale, batch, |to| {
-            let call = program.on(self.stream()?, batch).input("a", &a.0.buffer).input("key", &key.0.buffer);
+            let call = program.on(self.stream()?, batch).input("a", &a.0.buffer).input("key", key.buffer());
             let call = match b {
                 Some(b) => call.input("b", &b.0.buffer),
                 None => call,
@@ -224,8 +226,8 @@ impl Ckks {
     /// # Errors
     /// The errors of [`Ckks::rotate`].
     pub fn rotations(&self, a: &Ciphertext, steps: &[i64], keys: &GaloisKeys) -> Result<Vec<Ciphertext>> {
-        self.own(&keys.parameters, "the rotation keys")?;
-        let found = steps.iter().map(|&steps| keys.rotation(steps)).collect::<Result<Vec<_>>>()?;
+        self.keys().own(keys.parameters(), "the rotation keys")?;
+        let found = steps.iter().map(|&steps| keys.rotation(steps)).collect::<Result<Vec<_>, _>>()?;
         let turns: Vec<_> = found.iter().copied().flatten().collect();
         let mut turned = self.automorphisms(a, &turns)?.into_iter();
         let not_turned =
@@ -239,7 +241,7 @@ impl Ckks {
     /// [`Error::NoConjugationKey`] if `keys` has no key for conjugation; [`Error::Foreign`] if an argument was made for
     /// parameters other than this scheme's; [`Error::Engine`] if the engine fails.
     pub fn conjugate(&self, a: &Ciphertext, keys: &GaloisKeys) -> Result<Ciphertext> {
-        self.own(&keys.parameters, "the rotation keys")?;
+        self.keys().own(keys.parameters(), "the rotation keys")?;
         self.one(self.automorphisms(a, &[keys.conjugation()?])?)
     }
 
@@ -254,13 +256,13 @@ impl Ckks {
             return Ok(Vec::new());
         }
         let (level, scale, batch) = (a.level(), a.scale(), a.batch());
-        let powers = turns.iter().map(|(k, key)| (*k, key.level)).collect();
+        let powers = turns.iter().map(|(k, key)| (*k, key.limbs())).collect();
         let program = self.program(Operation::Automorphisms(powers), level, batch)?;
         let size = batch * self.parameters().ciphertext_bytes(level);
         let mut to = turns.iter().map(|_| self.engine().device().buffer(size)).collect::<Result<Vec<_>, _>>()?;
         let mut call = program.on(self.stream()?, batch).input("a", &a.0.buffer);
         for (i, ((_, key), to)) in turns.iter().zip(&mut to).enumerate() {
-            call = call.input(&numbered("key", i), &key.buffer).output(&numbered("to", i), to);
+            call = call.input(&numbered("key", i), key.buffer()).output(&numbered("to", i), to);
         }
         call.run()?;
         Ok(to.into_iter().map(|buffer| Ciphertext(self.items(buffer, level, scale, batch))).collect())

@@ -4,6 +4,7 @@ use core::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 
 use ringforge::{Pipeline, Plan, Planner, Program, Value};
+use ringforge_rlwe::conjugation;
 
 use crate::bootstrapping::Raising;
 use crate::error::{Error, Result};
@@ -11,20 +12,10 @@ use crate::evaluation::Term;
 use crate::linear::Steps;
 use crate::polynomial::Polynomial;
 use crate::scheme::Ckks;
-use crate::steps::Switch;
-use crate::types::conjugation;
 
 /// Operation of the scheme that has its own program at each level.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Operation {
-    SecretKey,
-    SecretCoefficients,
-    SecretEvaluations,
-    PublicKey,
-    ExpandPublicKey,
-    SourceOfSwitch(Switch),
-    SwitchingKey,
-    ExpandSwitchingKey,
     /// Encoding modulo Q or, if extended, modulo Q·P.
     Encode {
         extended: bool,
@@ -32,7 +23,6 @@ pub(crate) enum Operation {
     /// The transform of encoded coefficients.
     Transform,
     Constant,
-    Encrypt,
     /// Decryption with flooding noise, one Gaussian layer for each of these multipliers. No noise if the list is empty.
     Decrypt(Vec<u128>),
     Add,
@@ -64,16 +54,16 @@ pub(crate) enum Operation {
     Drop {
         to: usize,
     },
-    /// Automorphisms x → x^k, and the levels of their keys.
+    /// Automorphisms x → x^k, and the number of primes of their keys.
     Automorphisms(Vec<(u64, usize)>),
-    /// A linear map, with the automorphisms of its steps, and the levels of their keys.
+    /// A linear map, with the automorphisms of its steps, and the number of primes of their keys.
     Linear(Steps<u64>, BTreeMap<u64, usize>),
     /// The keys of [`Operation::Raise`].
     RaisingKeys,
     /// From level 0 to the top level.
     Raise,
-    /// The real parts of slots and, unless they are real, the imaginary parts: twice as many ciphertexts. With the level of
-    /// the key for conjugation.
+    /// The real parts of slots and, unless they are real, the imaginary parts: twice as many ciphertexts. With the number
+    /// of primes of the key for conjugation.
     Split {
         real: bool,
         key: usize,
@@ -82,24 +72,16 @@ pub(crate) enum Operation {
     Unite,
 }
 
-/// Smallest batch that is assumed to fill a GPU.
-const MANY: usize = 8;
-
 /// Name of argument i in a group of similar arguments, for example `key0`.
 pub(crate) fn numbered(what: &str, i: usize) -> String {
     format!("{what}{i}")
-}
-
-/// Bytes per item of the plan argument `name`; 0 if there is no such argument.
-pub(crate) fn bytes_of(program: &Program, name: &str) -> usize {
-    program.plan().arg(name).map_or(0, |arg| arg.bytes)
 }
 
 impl Ckks {
     /// Returns the program of an operation at a level, compiled on first use. Each operation has at most two programs
     /// per level: for small and for large batches.
     pub(crate) fn program(&self, operation: Operation, level: usize, batch: usize) -> Result<Program> {
-        let items = self.planned_items(batch);
+        let items = self.keys().planned_items(batch);
         let key = (operation, level, self.shared_parameters().clone(), items);
         let failed = Cell::new(None);
         let program = self.engine().program_of(&key, |planner| {
@@ -115,13 +97,6 @@ impl Ckks {
         program.map_err(|error| failed.take().unwrap_or(Error::Engine(error)))
     }
 
-    /// Batch size for which the plan is made. On a GPU it is one of two sizes, for small and for large batches. On a
-    /// CPU it is always 1, because both plans would be equal.
-    pub(crate) fn planned_items(&self, batch: usize) -> usize {
-        let is_many = batch >= MANY && !self.engine().device().limits().is_cpu();
-        if is_many { 2 * MANY } else { 1 }
-    }
-
     /// Plans an operation at a level. Allocates no device memory.
     pub(crate) fn plan(&self, operation: &Operation, level: usize, planner: &Planner) -> Result<Plan> {
         let p = planner.pipeline(format!("CKKS {operation:?} at level {level}"));
@@ -131,23 +106,15 @@ impl Ckks {
 
     fn build(&self, operation: &Operation, level: usize, p: &Pipeline) -> Result<()> {
         let steps = self.level(level)?;
-        let errors = self.parameters().errors().distribution();
+        let errors = self.parameters().rlwe().errors().distribution();
         let parts = |name: &str| {
             let ciphertext = steps.ciphertext(p, name);
             [0, 1].map(|part| ciphertext.element(part))
         };
         let joined = |parts: [Value<'_>; 2]| p.join(steps.ciphertext_type(), &parts);
         match *operation {
-            Operation::SecretKey => steps.secret_key(p),
-            Operation::SecretCoefficients => steps.secret_coefficients(p),
-            Operation::SecretEvaluations => steps.secret_evaluations(p),
-            Operation::PublicKey => steps.public_key(p, errors),
-            Operation::ExpandPublicKey => steps.expand_public_key(p),
-            Operation::SourceOfSwitch(switch) => steps.source_of_switch(p, switch),
-            Operation::SwitchingKey => steps.make_switching_key(p, errors)?,
-            Operation::ExpandSwitchingKey => steps.expand_switching_key(p)?,
             Operation::Encode { extended } => {
-                let ring = if extended { &steps.qp } else { steps.plaintext_type() };
+                let ring = if extended { steps.extended_type() } else { steps.plaintext_type() };
                 let [plaintext, statuses] =
                     steps.encode_to(p, steps.numbers(p, "numbers"), steps.scale(p, "scale"), ring);
                 p.output("plaintext", plaintext);
@@ -160,7 +127,6 @@ impl Ckks {
                 let residues = p.shared("residues", steps.plaintext_type().basis().len() * size_of::<u64>());
                 p.output("plaintext", steps.constant(p, residues.secret()));
             }
-            Operation::Encrypt => steps.encrypt(p, self.parameters())?,
             Operation::Decrypt(ref noise) => steps.decrypt(p, noise),
             Operation::Add | Operation::Sub => {
                 let [a, b] = ["a", "b"].map(|name| p.elements(name, steps.ciphertext_type()));
@@ -208,16 +174,16 @@ impl Ckks {
             Operation::Automorphisms(ref powers) => {
                 let [c0, c1] = parts("a");
                 let digits = steps.raised(c1);
-                for (i, &(k, level)) in powers.iter().enumerate() {
-                    let key = self.level(level)?.switching_key_of_level(p, &numbered("key", i))?;
+                for (i, &(k, limbs)) in powers.iter().enumerate() {
+                    let key = self.keys().basis(limbs)?.trimmed_key(p, &numbered("key", i))?;
                     p.output(&numbered("to", i), steps.automorphism(k, c0, &digits, key));
                 }
             }
-            Operation::Linear(ref automorphisms, ref levels) => {
-                let key = |(&k, &level): (&u64, &usize)| {
-                    Ok((k, self.level(level)?.switching_key_of_level(p, &numbered("key", k as usize))?))
+            Operation::Linear(ref automorphisms, ref limbs) => {
+                let key = |(&k, &limbs): (&u64, &usize)| {
+                    Ok((k, self.keys().basis(limbs)?.trimmed_key(p, &numbered("key", k as usize))?))
                 };
-                let keys = levels.iter().map(key).collect::<Result<_>>()?;
+                let keys = limbs.iter().map(key).collect::<Result<_>>()?;
                 let diagonals = p.shared("diagonals", steps.diagonals_type(automorphisms)?.bytes());
                 let diagonals = diagonals.holding(steps.diagonals_type(automorphisms)?);
                 p.output("to", steps.linear(p, steps.ciphertext(p, "a"), automorphisms, diagonals, &keys)?);
@@ -225,9 +191,9 @@ impl Ckks {
             Operation::RaisingKeys => Raising::new(self)?.make_keys(p, errors)?,
             Operation::Raise => p.output("to", Raising::new(self)?.raised(p, steps.ciphertext(p, "a"))?),
             Operation::Split { real, key } => {
-                let key = self.level(key)?.switching_key_of_level(p, "key")?;
+                let key = self.keys().basis(key)?.trimmed_key(p, "key")?;
                 let i = (!real).then(|| steps.plaintext(p, "i", true));
-                let conjugation = conjugation(self.parameters());
+                let conjugation = conjugation(self.parameters().rlwe());
                 p.output("to", steps.split(p, steps.ciphertext(p, "a"), (conjugation, key), i)?);
             }
             Operation::Unite => {

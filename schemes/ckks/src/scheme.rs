@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use ringforge::{Buffer, Engine, Stream};
-use zeroize::Zeroizing;
+use ringforge_rlwe::KeyGenerator;
 
 use crate::embedding::Embedding;
 use crate::error::{Error, Result};
 use crate::params::Parameters;
-use crate::randomness::Randomness;
 use crate::steps::Level;
 use crate::types::{Ciphertext, Items};
 
@@ -17,12 +16,12 @@ use crate::types::{Ciphertext, Items};
 ///
 /// Operations are asynchronous: they enqueue work on [`Engine::stream`] and return. Functions that return numbers or
 /// bytes, such as [`Ckks::decrypt`], wait for the result, and so does [`Ckks::encode`], which checks it. Ciphertexts, plaintexts and keys stay on the device.
-/// The same [seed](Randomness::from_seed) and the same numbers give the same bits on every device.
+/// The same [seed](crate::Randomness::from_seed) and the same numbers give the same bits on every device.
 #[derive(Clone)]
 pub struct Ckks(Arc<Parts>);
 
 struct Parts {
-    engine: Engine,
+    keys: KeyGenerator,
     parameters: Arc<Parameters>,
     levels: Vec<Level>,
 }
@@ -33,17 +32,23 @@ impl Ckks {
     /// # Errors
     /// [`Error::Engine`] if a ring with these primes is not supported.
     pub fn new(engine: &Engine, parameters: Parameters) -> Result<Self> {
-        let key = Level::key_type(&parameters)?;
+        let keys = KeyGenerator::new(engine, parameters.rlwe().clone())?;
         let embedding = Arc::new(Embedding::new(parameters.degree()));
-        let level = |level| Level::of_key(&key, &embedding, &parameters, level);
+        let level = |level| Level::with(&embedding, &parameters, level, |limbs| Ok(keys.basis(limbs)?));
         let levels = (0..=parameters.top_level()).map(level).collect::<Result<_>>()?;
-        Ok(Self(Arc::new(Parts { engine: engine.clone(), parameters: Arc::new(parameters), levels })))
+        Ok(Self(Arc::new(Parts { keys, parameters: Arc::new(parameters), levels })))
     }
 
     /// The engine.
     #[must_use]
     pub fn engine(&self) -> &Engine {
-        &self.0.engine
+        self.0.keys.engine()
+    }
+
+    /// Generates keys, and reads and writes their bytes.
+    #[must_use]
+    pub fn keys(&self) -> &KeyGenerator {
+        &self.0.keys
     }
 
     /// The parameters.
@@ -63,27 +68,6 @@ impl Ckks {
     pub fn level(&self, level: usize) -> Result<&Level> {
         let from = self.parameters().top_level();
         self.0.levels.get(level).ok_or(Error::NoLevel { from, wanted: level as i64 })
-    }
-
-    /// Uploads secret residues to device memory that is wiped on drop.
-    pub(crate) fn upload_words(&self, words: &[u64]) -> Result<Buffer> {
-        let stream = self.stream()?;
-        Ok(match self.parameters().word() {
-            4 => {
-                let narrow = Zeroizing::new(words.iter().map(|&word| word as u32).collect::<Vec<u32>>());
-                stream.upload_secret::<u32>(&narrow)?
-            }
-            _ => stream.upload_secret(words)?,
-        })
-    }
-
-    /// Downloads residues; the reverse of `upload_words`.
-    pub(crate) fn download_words(&self, from: &Buffer) -> Result<Zeroizing<Vec<u64>>> {
-        let stream = self.stream()?;
-        Ok(Zeroizing::new(match self.parameters().word() {
-            4 => Zeroizing::new(stream.download::<u32>(from)?).iter().map(|&word| word.into()).collect(),
-            _ => stream.download(from)?,
-        }))
     }
 
     pub(crate) fn stream(&self) -> Result<&Stream> {
@@ -110,11 +94,7 @@ impl Ckks {
     /// Returns [`Error::Foreign`] if the argument `what` was made for parameters other than this scheme's.
     pub(crate) fn own(&self, parameters: &Arc<Parameters>, what: &'static str) -> Result<()> {
         let same = Arc::ptr_eq(parameters, &self.0.parameters) || **parameters == *self.0.parameters;
-        if same { Ok(()) } else { Err(Error::Foreign { what }) }
-    }
-
-    pub(crate) fn random_key(&self, randomness: &mut Randomness) -> Result<Buffer> {
-        Ok(self.stream()?.upload_secret(randomness.random_key()?.as_bytes())?)
+        if same { Ok(()) } else { Err(ringforge_rlwe::Error::Foreign { what }.into()) }
     }
 
     pub(crate) fn top_level(&self) -> usize {

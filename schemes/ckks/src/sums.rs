@@ -1,8 +1,10 @@
 //! Sums over slots.
 
+use ringforge_rlwe::GaloisKeys;
+
 use crate::error::Result;
 use crate::scheme::Ckks;
-use crate::types::{Ciphertext, GaloisKeys};
+use crate::types::Ciphertext;
 
 impl Ckks {
     /// Sums of slots: slot j of the result is the sum of the slots j + i·`stride` for i below `count`. All slots are in

@@ -1,7 +1,9 @@
 //! Tests of bootstrapping: precision for numbers of every kind, its levels, and equal bits on every device.
 
 use ringforge::Engine;
-use ringforge_ckks::{BootstrapKeys, BootstrapPlan, Bootstrapper, Ciphertext, Ckks, Complex64, Error, Parameters};
+use ringforge_ckks::{
+    BootstrapKeys, BootstrapPlan, Bootstrapper, Ciphertext, Ckks, Complex64, Error, Parameters, rlwe,
+};
 use ringforge_ckks::{PublicKey, Randomness, Result, SecretKey};
 use ringforge_testkit::Target;
 
@@ -30,8 +32,8 @@ fn short_primes(log_n: u32) -> Result<Parameters> {
 impl Case {
     fn new(engine: &Engine, parameters: Parameters, plan: BootstrapPlan) -> Result<Self> {
         let (ckks, mut random) = (Ckks::new(engine, parameters)?, Randomness::from_seed([7; 32]));
-        let secret = ckks.secret_key(&mut random)?;
-        let (public, bootstrapper) = (ckks.public_key(&secret, &mut random)?, Bootstrapper::new(&ckks, plan)?);
+        let secret = ckks.keys().secret_key(&mut random)?;
+        let (public, bootstrapper) = (ckks.keys().public_key(&secret, &mut random)?, Bootstrapper::new(&ckks, plan)?);
         let keys = bootstrapper.keys(&secret, &mut random)?;
         Ok(Self { ckks, bootstrapper, keys, secret, public, random })
     }
@@ -102,7 +104,7 @@ fn inputs_and_results_are_ordinary_ciphertexts() -> Result<()> {
     }
     assert!(case.bits(&again, &items)? > 23.5, "{}", case.bits(&again, &items)?);
     // a product of a result is what it is of other ciphertexts
-    let key = case.ckks.relinearisation_key(&case.secret, &mut case.random)?;
+    let key = case.ckks.keys().relinearisation_key(&case.secret, &mut case.random)?;
     let square = case.ckks.multiply_rescale(&again, &again, &key)?;
     let squares = items.clone().map(|item| item.iter().map(|x| x * x).collect::<Vec<_>>());
     assert!(case.bits(&square, &squares)? > 22.0);
@@ -122,8 +124,11 @@ fn inputs_and_results_are_ordinary_ciphertexts() -> Result<()> {
     let low = case.encrypted(&items, 2)?;
     assert!(matches!(case.bootstrapper.run(&low, &case.keys), Err(Error::NoLevel { from: 2, wanted: 3 })));
     let other = Case::new(&Engine::cpu(), parameters(9, 5, 4)?, BootstrapPlan::default())?;
-    assert!(matches!(other.bootstrapper.run(&a, &case.keys), Err(Error::Foreign { .. })));
-    assert!(matches!(other.bootstrapper.keys(&case.secret, &mut case.random), Err(Error::Foreign { .. })));
+    assert!(matches!(other.bootstrapper.run(&a, &case.keys), Err(Error::Rlwe(rlwe::Error::Foreign { .. }))));
+    assert!(matches!(
+        other.bootstrapper.keys(&case.secret, &mut case.random),
+        Err(Error::Rlwe(rlwe::Error::Foreign { .. }))
+    ));
     Ok(())
 }
 
@@ -155,7 +160,7 @@ fn any_number_of_linear_maps_will_do() -> Result<()> {
 fn parameters_that_do_not_fit_are_refused() -> Result<()> {
     let refused = |parameters: Parameters, plan| -> Result<String> {
         match Bootstrapper::new(&Ckks::new(&Engine::cpu(), parameters)?, plan) {
-            Err(Error::Parameters { why }) => Ok(why),
+            Err(Error::Rlwe(rlwe::Error::Parameters { why })) => Ok(why),
             other => panic!("expected an error, got {other:?}"),
         }
     };
@@ -179,7 +184,10 @@ fn long_keys_for_the_sparse_secret_are_refused() -> Result<()> {
     let plan = BootstrapPlan { slots_to_coefficients: 2, coefficients_to_slots: 2, ..BootstrapPlan::default() };
     let ckks = Ckks::new(&Engine::cpu(), Parameters::new(15, &q, &[56; 2])?)?;
     let refused = Bootstrapper::new(&ckks, plan);
-    assert!(matches!(&refused, Err(Error::Parameters { why }) if why.contains("101 bits")), "{refused:?}");
+    assert!(
+        matches!(&refused, Err(Error::Rlwe(rlwe::Error::Parameters { why })) if why.contains("101 bits")),
+        "{refused:?}"
+    );
     Ok(())
 }
 

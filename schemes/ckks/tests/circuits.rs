@@ -11,10 +11,10 @@ const STEPS: usize = 8;
 fn random_circuits_decrypt_correctly() -> Result<()> {
     let ckks = Ckks::new(&Engine::cpu(), Parameters::insecure(5, &[55, 40, 40, 40], &[56])?)?;
     let mut random_key = Randomness::from_seed([5; 32]);
-    let secret = ckks.secret_key(&mut random_key)?;
-    let public = ckks.public_key(&secret, &mut random_key)?;
-    let key = ckks.relinearisation_key(&secret, &mut random_key)?;
-    let turn = ckks.galois_keys(&secret, &[1, 2, -3], true, &mut random_key)?;
+    let secret = ckks.keys().secret_key(&mut random_key)?;
+    let public = ckks.keys().public_key(&secret, &mut random_key)?;
+    let key = ckks.keys().relinearisation_key(&secret, &mut random_key)?;
+    let turn = ckks.keys().galois_keys(&secret, &[1, 2, -3], true, &mut random_key)?;
     let mut random = Random::new(seed());
     let mut number = {
         let mut random = Random::new(seed());

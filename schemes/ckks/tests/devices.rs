@@ -9,10 +9,10 @@ use ringforge_testkit::Target;
 fn life(engine: &Engine, parameters: Parameters) -> Result<Vec<Vec<u8>>> {
     let ckks = Ckks::new(engine, parameters)?;
     let mut random = Randomness::from_seed([3; 32]);
-    let secret = ckks.secret_key(&mut random)?;
-    let public = ckks.public_key(&secret, &mut random)?;
-    let key = ckks.relinearisation_key(&secret, &mut random)?;
-    let turn = ckks.galois_keys(&secret, &[1, -2], true, &mut random)?;
+    let secret = ckks.keys().secret_key(&mut random)?;
+    let public = ckks.keys().public_key(&secret, &mut random)?;
+    let key = ckks.keys().relinearisation_key(&secret, &mut random)?;
+    let turn = ckks.keys().galois_keys(&secret, &[1, -2], true, &mut random)?;
     let top = ckks.parameters().top_level();
     let items: Vec<Vec<Complex64>> = (1..4).map(|i| vec![Complex64::from(1.0 / f64::from(i)); 5]).collect();
     let a = ckks.encrypt(&ckks.encode(&items, top)?, &public, &mut random)?;
@@ -27,7 +27,7 @@ fn life(engine: &Engine, parameters: Parameters) -> Result<Vec<Vec<u8>>> {
     all.push(ckks.encrypt(&ckks.encode_exact(&items, top, ckks.parameters().scale())?, &public, &mut random)?);
     all.push(ckks.multiply_number(&a, 0.7)?);
     all.extend([a, product, other]);
-    let mut bytes = vec![ckks.public_key_to_bytes(&public)?];
+    let mut bytes = vec![ckks.keys().public_key_to_bytes(&public)?];
     bytes.push(numbers.iter().flat_map(|z| [z.re, z.im]).flat_map(f64::to_le_bytes).collect());
     bytes.extend(all.iter().map(|c| ckks.ciphertext_to_bytes(c)).collect::<Result<Vec<_>>>()?);
     Ok(bytes)

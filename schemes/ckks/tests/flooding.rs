@@ -10,8 +10,8 @@ fn flooding_noise_has_the_requested_deviation() -> Result<()> {
     for (q, p) in [(&[60, 40, 40][..], &[60][..]), (&[31, 31, 31], &[31])] {
         let ckks = Ckks::new(&Engine::cpu(), Parameters::insecure(10, q, p)?)?;
         let mut random = Randomness::from_seed([1; 32]);
-        let secret = ckks.secret_key(&mut random)?;
-        let public = ckks.public_key(&secret, &mut random)?;
+        let secret = ckks.keys().secret_key(&mut random)?;
+        let public = ckks.keys().public_key(&secret, &mut random)?;
         let x = [vec![Complex64::new(0.5, -0.25); 512], vec![Complex64::I; 512]];
         let c = ckks.encrypt(&ckks.encode(&x, 1)?, &public, &mut random)?;
         // For an error bound ε = 2^-20, 16 decryptions and 10 bits, the deviation is √192·2^5·ε for a coefficient, and
@@ -51,8 +51,8 @@ fn flooding_noise_has_the_requested_deviation() -> Result<()> {
 fn excessive_flooding_is_refused() -> Result<()> {
     let ckks = Ckks::new(&Engine::cpu(), Parameters::insecure(5, &[50, 40], &[50])?)?;
     let mut random = Randomness::from_seed([1; 32]);
-    let secret = ckks.secret_key(&mut random)?;
-    let public = ckks.public_key(&secret, &mut random)?;
+    let secret = ckks.keys().secret_key(&mut random)?;
+    let public = ckks.keys().public_key(&secret, &mut random)?;
     let c = ckks.encrypt(&ckks.encode(&[[Complex64::ONE; 16]], 0)?, &public, &mut random)?;
     for (error, decryptions, bits) in [(0.0, 1, 30), (f64::NAN, 1, 30), (-1.0, 1, 30), (1e-6, 0, 30), (1e-6, 1, 129)] {
         assert!(matches!(Flooding::new(error, decryptions, bits), Err(Error::Flooding { .. })), "{error}");
@@ -69,8 +69,8 @@ fn same_noise_on(target: Target) -> Result<()> {
     let numbers = |engine: &Engine| {
         let ckks = Ckks::new(engine, Parameters::insecure(5, &[50, 40], &[50])?)?;
         let mut random = Randomness::from_seed([2; 32]);
-        let secret = ckks.secret_key(&mut random)?;
-        let public = ckks.public_key(&secret, &mut random)?;
+        let secret = ckks.keys().secret_key(&mut random)?;
+        let public = ckks.keys().public_key(&secret, &mut random)?;
         let c = ckks.encrypt(&ckks.encode(&[[Complex64::ONE; 16]; 3], 1)?, &public, &mut random)?;
         ckks.decrypt_flooded(&c, &secret, &Flooding::new(1e-9, 4, 20)?, &mut random)
     };

@@ -7,10 +7,10 @@ use ringforge_ckks::{Ckks, Complex64, Parameters, Randomness, Result};
 fn product_rescale_and_rotation() -> Result<()> {
     let ckks = Ckks::new(&Engine::best(), Parameters::new(13, &[50, 38, 38, 38], &[50])?)?;
     let mut random = Randomness::system();
-    let secret = ckks.secret_key(&mut random)?;
-    let public = ckks.public_key(&secret, &mut random)?;
-    let relinearise = ckks.relinearisation_key(&secret, &mut random)?;
-    let rotate = ckks.galois_keys(&secret, &[1], false, &mut random)?;
+    let secret = ckks.keys().secret_key(&mut random)?;
+    let public = ckks.keys().public_key(&secret, &mut random)?;
+    let relinearise = ckks.keys().relinearisation_key(&secret, &mut random)?;
+    let rotate = ckks.keys().galois_keys(&secret, &[1], false, &mut random)?;
 
     let top = ckks.parameters().top_level();
     let numbers = |factor: f64| (0..4096).map(|i| Complex64::from(f64::from(i) * factor)).collect::<Vec<_>>();

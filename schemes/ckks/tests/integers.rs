@@ -91,10 +91,10 @@ fn noise_stays_within_its_bound_at_every_step() -> Result<()> {
     let (n, sigma) = (1024.0f64, 3.19);
     let ckks = Ckks::new(&Engine::cpu(), parameters.clone())?;
     let mut random = Randomness::from_seed([9; 32]);
-    let secret = ckks.secret_key(&mut random)?;
-    let public = ckks.public_key(&secret, &mut random)?;
-    let key = ckks.relinearisation_key(&secret, &mut random)?;
-    let turn = ckks.galois_keys(&secret, &[1], false, &mut random)?;
+    let secret = ckks.keys().secret_key(&mut random)?;
+    let public = ckks.keys().public_key(&secret, &mut random)?;
+    let key = ckks.keys().relinearisation_key(&secret, &mut random)?;
+    let turn = ckks.keys().galois_keys(&secret, &[1], false, &mut random)?;
     // The numbers are on the unit circle, so products do not grow.
     let x: Vec<Complex64> = (0..512).map(|i| Complex64::cis(f64::from(i) * 0.37)).collect();
     let deviations = 8.0;

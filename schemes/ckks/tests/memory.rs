@@ -66,10 +66,10 @@ const ROTATIONS: [i64; 8] = [1, 2, 3, 4, 5, 6, 7, -1];
 /// ciphertexts.
 fn life(ckks: &Ckks, batch: usize, between: impl Fn()) -> Result<()> {
     let mut random = Randomness::from_seed([1; 32]);
-    let secret = ckks.secret_key(&mut random)?;
-    let public = ckks.public_key(&secret, &mut random)?;
-    let key = ckks.relinearisation_key(&secret, &mut random)?;
-    let turn = ckks.galois_keys(&secret, &ROTATIONS, false, &mut random)?;
+    let secret = ckks.keys().secret_key(&mut random)?;
+    let public = ckks.keys().public_key(&secret, &mut random)?;
+    let key = ckks.keys().relinearisation_key(&secret, &mut random)?;
+    let turn = ckks.keys().galois_keys(&secret, &ROTATIONS, false, &mut random)?;
     ckks.engine().stream()?.synchronize()?;
     ckks.engine().device().trim();
     let top = ckks.parameters().top_level();
@@ -110,8 +110,8 @@ fn plaintexts_are_wiped_from_memory() -> Result<()> {
     for (q, p) in [([50, 40], [50]), ([31, 26], [31]), ([32, 26], [32])] {
         let ckks = Ckks::new(&Engine::cpu(), Parameters::insecure(10, &q, &p)?)?;
         let mut random = Randomness::from_seed([1; 32]);
-        let secret = ckks.secret_key(&mut random)?;
-        let public = ckks.public_key(&secret, &mut random)?;
+        let secret = ckks.keys().secret_key(&mut random)?;
+        let public = ckks.keys().public_key(&secret, &mut random)?;
         // The first item has the same number in all slots. Its lowest coefficient is that number times the scale, and
         // its other coefficients are 0.
         let number = 0.731_058_578_630_004_9;
@@ -165,8 +165,8 @@ fn memory_of_bootstrapping_matches_the_prediction() -> Result<()> {
     for batch in [1, 3] {
         let parameters = Parameters::insecure(10, &q, &[61; 3])?.with_scale(2f64.powi(40))?;
         let (ckks, mut random) = (Ckks::new(&Engine::cpu(), parameters)?, Randomness::from_seed([2; 32]));
-        let secret = ckks.secret_key(&mut random)?;
-        let public = ckks.public_key(&secret, &mut random)?;
+        let secret = ckks.keys().secret_key(&mut random)?;
+        let public = ckks.keys().public_key(&secret, &mut random)?;
         let encoded = ckks.encode(&vec![[Complex64::ONE]; batch], 3)?;
         ckks.engine().device().trim();
         let before = IN_USE.load(SeqCst);

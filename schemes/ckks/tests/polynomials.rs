@@ -2,7 +2,7 @@
 
 use ringforge::Engine;
 use ringforge_ckks::{Ciphertext, Ckks, Complex64, Error, GaloisKeys, Parameters, Polynomial, Randomness};
-use ringforge_ckks::{RelinearisationKey, Result, SecretKey};
+use ringforge_ckks::{RelinearisationKey, Result, SecretKey, rlwe};
 use ringforge_testkit::Target;
 
 /// A scheme, its keys, and encrypted numbers in an interval.
@@ -18,9 +18,10 @@ struct Case {
 fn case(engine: &Engine, parameters: Parameters, [from, to]: [f64; 2], scale: f64, turns: &[i64]) -> Result<Case> {
     let ckks = Ckks::new(engine, parameters)?;
     let mut random = Randomness::from_seed([9; 32]);
-    let secret = ckks.secret_key(&mut random)?;
-    let (public, key) = (ckks.public_key(&secret, &mut random)?, ckks.relinearisation_key(&secret, &mut random)?);
-    let turn = ckks.galois_keys(&secret, turns, false, &mut random)?;
+    let secret = ckks.keys().secret_key(&mut random)?;
+    let (public, key) =
+        (ckks.keys().public_key(&secret, &mut random)?, ckks.keys().relinearisation_key(&secret, &mut random)?);
+    let turn = ckks.keys().galois_keys(&secret, turns, false, &mut random)?;
     let slots = ckks.parameters().slots();
     // both ends of the interval, and numbers between
     let numbers: Vec<f64> =
@@ -112,7 +113,7 @@ fn what_cannot_be_evaluated_is_refused() -> Result<()> {
     let refused = other.ckks.evaluate(&Polynomial::monomials(&[1.0, 1.0])?, &other.encrypted, &other.key);
     assert!(matches!(refused, Err(Error::Scales { .. })), "{refused:?}");
     let refused = case.ckks.sum_slots(&case.encrypted, 1, 4, &case.turn);
-    assert!(matches!(refused, Err(Error::NoRotationKey { steps: 2 })), "{refused:?}");
+    assert!(matches!(refused, Err(Error::Rlwe(rlwe::Error::NoRotationKey { steps: 2 }))), "{refused:?}");
     Ok(())
 }
 

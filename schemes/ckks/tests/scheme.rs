@@ -3,7 +3,7 @@
 
 use ringforge::Engine;
 use ringforge_ckks::{Ciphertext, Ckks, Complex64, Error, GaloisKeys, Parameters, PublicKey, Randomness};
-use ringforge_ckks::{RelinearisationKey, Result, SecretKey};
+use ringforge_ckks::{RelinearisationKey, Result, SecretKey, rlwe};
 
 /// A CKKS scheme with all its keys and a source of randomness.
 struct Scheme {
@@ -21,10 +21,10 @@ impl Scheme {
     fn new(engine: &Engine, parameters: Parameters) -> Result<Self> {
         let ckks = Ckks::new(engine, parameters)?;
         let mut random = Randomness::from_seed([7; 32]);
-        let secret = ckks.secret_key(&mut random)?;
-        let public = ckks.public_key(&secret, &mut random)?;
-        let relinearise = ckks.relinearisation_key(&secret, &mut random)?;
-        let turn = ckks.galois_keys(&secret, &ROTATIONS, true, &mut random)?;
+        let secret = ckks.keys().secret_key(&mut random)?;
+        let public = ckks.keys().public_key(&secret, &mut random)?;
+        let relinearise = ckks.keys().relinearisation_key(&secret, &mut random)?;
+        let turn = ckks.keys().galois_keys(&secret, &ROTATIONS, true, &mut random)?;
         Ok(Self { ckks, secret, public, relinearise, turn, random })
     }
 
@@ -150,14 +150,14 @@ fn matrices_multiply() -> Result<()> {
     let vector = scheme.numbers(6, 1)[0][..size].to_vec();
     let rows: Vec<&[Complex64]> = entries.chunks_exact(size).collect();
     let matrix = c.matrix(&rows, 2)?;
-    let keys = c.galois_keys(&scheme.secret, &matrix.rotations(), false, &mut scheme.random)?;
+    let keys = c.keys().galois_keys(&scheme.secret, &matrix.rotations(), false, &mut scheme.random)?;
     let encrypted = scheme.encrypt(&[vector.repeat(slots / size)], 2)?;
     let found = c.apply(&matrix, &encrypted, &keys)?;
     let row = |i: usize| (0..size).map(|j| entries[i * size + j] * vector[j]).sum();
     let wanted: Vec<Complex64> = (0..size).map(row).collect();
     scheme.check(&found, &[wanted.repeat(slots / size)], 1e-7);
-    let few = c.galois_keys(&scheme.secret, &[1], false, &mut scheme.random)?;
-    assert!(matches!(c.apply(&matrix, &encrypted, &few), Err(Error::NoRotationKey { steps: 2 })));
+    let few = c.keys().galois_keys(&scheme.secret, &[1], false, &mut scheme.random)?;
+    assert!(matches!(c.apply(&matrix, &encrypted, &few), Err(Error::Rlwe(rlwe::Error::NoRotationKey { steps: 2 }))));
     // This matrix has 64 numbers, but it is 4 × 16.
     let wide: Vec<&[Complex64]> = entries.chunks_exact(16).collect();
     assert!(matches!(c.matrix(&wide, 2), Err(Error::Matrix { rows: 4, columns: 16, slots: 256 })));
@@ -183,10 +183,10 @@ fn mismatched_operands_are_refused() -> Result<()> {
     assert_eq!(c.drop_to(&low, 2).unwrap_err(), Error::NoLevel { from: 1, wanted: 2 });
     let bottom = c.drop_to(&a, 0)?;
     assert_eq!(c.rescale(&bottom).unwrap_err(), Error::NoLevel { from: 0, wanted: -1 });
-    assert_eq!(c.rotate(&a, 5, &scheme.turn).unwrap_err(), Error::NoRotationKey { steps: 5 });
-    assert_eq!(c.rotate(&a, -3, &scheme.turn).unwrap_err(), Error::NoRotationKey { steps: 29 });
-    let none = c.galois_keys(&scheme.secret, &[], false, &mut scheme.random)?;
-    assert_eq!(c.conjugate(&a, &none).unwrap_err(), Error::NoConjugationKey);
+    assert_eq!(c.rotate(&a, 5, &scheme.turn).unwrap_err(), rlwe::Error::NoRotationKey { steps: 5 }.into());
+    assert_eq!(c.rotate(&a, -3, &scheme.turn).unwrap_err(), rlwe::Error::NoRotationKey { steps: 29 }.into());
+    let none = c.keys().galois_keys(&scheme.secret, &[], false, &mut scheme.random)?;
+    assert_eq!(c.conjugate(&a, &none).unwrap_err(), rlwe::Error::NoConjugationKey.into());
     assert_eq!(c.encode(&[vec![Complex64::ONE; 33]], 2).unwrap_err(), Error::Slots { slots: 32, got: 33 });
     assert_eq!(c.encode(&[vec![Complex64::from(f64::NAN)]], 2).unwrap_err(), Error::Number);
     assert_eq!(c.encode(&[vec![Complex64::from(1e40)]], 2).unwrap_err(), Error::Number);
@@ -202,8 +202,8 @@ fn mismatched_operands_are_refused() -> Result<()> {
     let again = Scheme::new(c.engine(), Parameters::insecure(6, &[55, 40, 40], &[56])?)?;
     assert!(again.ckks.decrypt(&again.ckks.negate(&a)?, &scheme.secret).is_ok());
     let other = Scheme::new(&Engine::cpu(), Parameters::insecure(6, &[55, 41, 41], &[56])?)?;
-    assert_eq!(other.ckks.negate(&a).unwrap_err(), Error::Foreign { what: "the ciphertext" });
-    assert_eq!(c.decrypt(&a, &other.secret).unwrap_err(), Error::Foreign { what: "the secret key" });
+    assert_eq!(other.ckks.negate(&a).unwrap_err(), rlwe::Error::Foreign { what: "the ciphertext" }.into());
+    assert_eq!(c.decrypt(&a, &other.secret).unwrap_err(), rlwe::Error::Foreign { what: "the secret key" }.into());
     Ok(())
 }
 
@@ -211,8 +211,8 @@ fn mismatched_operands_are_refused() -> Result<()> {
 fn large_scales_are_exact_in_fixed_point() -> Result<()> {
     let ckks = Ckks::new(&Engine::cpu(), Parameters::insecure(10, &[60, 60, 60], &[60])?)?;
     let mut random = Randomness::from_seed([4; 32]);
-    let secret = ckks.secret_key(&mut random)?;
-    let public = ckks.public_key(&secret, &mut random)?;
+    let secret = ckks.keys().secret_key(&mut random)?;
+    let public = ckks.keys().public_key(&secret, &mut random)?;
     let numbers: Vec<Complex64> = (0..512).map(|i| Complex64::new(f64::from(i) / 7.0, f64::from(i) - 300.0)).collect();
     // a difference shows the error of doubles, which decoding cannot
     let scale = 2f64.powi(100);
@@ -251,7 +251,7 @@ fn lossy_scales_are_refused() -> Result<()> {
     let mut bytes = c.ciphertext_to_bytes(&a)?;
     for scale in [f64::exp2(135.0), 0.5, -1.0, f64::NAN, f64::INFINITY] {
         bytes[24..32].copy_from_slice(&scale.to_le_bytes());
-        assert!(matches!(c.ciphertext_from_bytes(&bytes), Err(Error::Malformed { .. })), "{scale}");
+        assert!(matches!(c.ciphertext_from_bytes(&bytes), Err(Error::Rlwe(rlwe::Error::Malformed { .. }))), "{scale}");
     }
     // The scale of the square is above half of the modulus, at which even the number 1 would overflow.
     let mut scheme = Scheme::new(&Engine::cpu(), Parameters::insecure(6, &[40, 40], &[41])?)?;
@@ -282,16 +282,22 @@ fn insecure_parameters_are_refused() {
         let mut beyond = exact;
         *beyond.last_mut().expect("a prime") += 1;
         let refused = Parameters::new(log_n, &beyond, &[p.max(beyond[0])]);
-        assert!(matches!(refused, Err(Error::Insecure { most, .. }) if most == bits), "{log_n}: {refused:?}");
+        assert!(
+            matches!(refused, Err(Error::Rlwe(rlwe::Error::Insecure { most, .. })) if most == bits),
+            "{log_n}: {refused:?}"
+        );
     }
     for log_n in [9, 10] {
-        assert!(matches!(Parameters::new(log_n, &[20], &[20]), Err(Error::Insecure { .. })));
+        assert!(matches!(Parameters::new(log_n, &[20], &[20]), Err(Error::Rlwe(rlwe::Error::Insecure { .. }))));
         assert!(Parameters::insecure(log_n, &[20], &[20]).is_ok());
     }
     for (log_n, q, p) in
         [(3, &[50][..], &[50][..]), (18, &[50], &[50]), (12, &[], &[50]), (12, &[50], &[]), (12, &[50], &[49])]
     {
-        assert!(matches!(Parameters::insecure(log_n, q, p), Err(Error::Parameters { .. })), "{log_n} {q:?} {p:?}");
+        assert!(
+            matches!(Parameters::insecure(log_n, q, p), Err(Error::Rlwe(rlwe::Error::Parameters { .. }))),
+            "{log_n} {q:?} {p:?}"
+        );
     }
     for bits in [0, 19, 62, u32::MAX] {
         assert!(Parameters::insecure(12, &[bits], &[50]).is_err() && Parameters::insecure(12, &[50], &[bits]).is_err());

@@ -3,18 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use num_complex::Complex64;
+use ringforge_rlwe::{KeyOperation, Switch, bits, rotation};
 
 use super::raising::Raising;
 use super::{BootstrapPlan, automorphisms, cosine, stages};
 use crate::error::{Error, Result};
 use crate::linear::Steps;
 use crate::memory::{Memory, count};
-use crate::params::bits;
+use crate::params::refused;
 use crate::polynomial::Polynomial;
 use crate::programs::Operation;
 use crate::scheme::Ckks;
-use crate::steps::Switch;
-use crate::types::rotation;
 
 /// A linear map before it is encoded.
 pub(super) struct Stage {
@@ -36,7 +35,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// # Errors
-    /// [`Error::Parameters`] if the plan does not fit the parameters.
+    /// [`Parameters`](ringforge_rlwe::Error::Parameters) if the plan does not fit the parameters.
     pub(super) fn new(ckks: &Ckks, plan: BootstrapPlan) -> Result<Self> {
         let (parameters, top) = (ckks.parameters(), ckks.top_level());
         Raising::new(ckks)?;
@@ -50,7 +49,7 @@ impl Layout {
                 "bootstrapping with {down} and {up} linear maps of 1 to {layers} takes {spent} levels and leaves at least \
                  {down}, but the top level is {top}"
             );
-            return Err(Error::Parameters { why });
+            return refused(why);
         };
         // products of the primes that rescaling drops at a level, and of those of level 0
         let dropped = |level: usize| ckks.below(level, 1.0).map(|(_, rest)| 1.0 / rest);
@@ -85,22 +84,20 @@ impl Layout {
         let slots = parameters.slots();
         let turns = automorphisms(ckks, self.sine, maps.iter().map(|(level, steps)| (*level, steps.rotations(slots))));
 
-        let mut keys = parameters.switching_key_bytes();
-        let mut on_keys = vec![
-            (top, Operation::RaisingKeys, 1),
-            (top, Operation::SourceOfSwitch(Switch::Square), 1),
-            (top, Operation::SwitchingKey, 1),
-        ];
-        for (&k, &level) in &turns {
-            keys += ckks.level(level)?.keys_of_level()?.bytes();
-            on_keys.push((level, Operation::SourceOfSwitch(Switch::Automorphism(k)), 1));
+        let mut keys = parameters.rlwe().switching_key_bytes();
+        let all = parameters.limbs(top);
+        let mut on_keys = BTreeSet::from([(all, None), (all, Some(Switch::Square))]);
+        for (&k, &limbs) in &turns {
+            keys += ckks.keys().basis(limbs)?.trimmed_key_type()?.bytes();
+            on_keys.extend([(limbs, None), (limbs, Some(Switch::Automorphism(k)))]);
         }
-        on_keys.extend(
-            turns.values().collect::<BTreeSet<_>>().into_iter().map(|&level| (level, Operation::SwitchingKey, 1)),
-        );
+        let of_keys = on_keys.into_iter().map(|(limbs, source)| {
+            let operation = source.map_or(KeyOperation::SwitchingKey, KeyOperation::SourceOfSwitch);
+            (ckks.keys().plan(operation, limbs, 1).map_err(Error::from), 1)
+        });
         let mut operations = vec![
             (0, Operation::Raise, batch),
-            (self.sine, Operation::Split { real: false, key: self.sine }, batch),
+            (self.sine, Operation::Split { real: false, key: parameters.limbs(self.sine) }, batch),
             (
                 self.sine,
                 Operation::Evaluate { polynomial: self.cosine.clone(), scales: [self.scales[0]; 3] },
@@ -112,19 +109,19 @@ impl Layout {
         let mut encoded = 0;
         for (level, steps) in &maps {
             encoded += ckks.level(*level)?.diagonals_type(steps)?.bytes();
-            let of_map = steps.each(|steps| rotation(parameters, *steps).1);
-            let levels = steps.rotations(slots).into_iter().map(|steps| rotation(parameters, steps).1);
+            let of_map = steps.each(|steps| rotation(parameters.rlwe(), *steps).1);
+            let levels = steps.rotations(slots).into_iter().map(|steps| rotation(parameters.rlwe(), steps).1);
             let levels = levels.filter_map(|k| Some((k, *turns.get(&k)?))).collect();
             operations.push((*level, Operation::Linear(of_map, levels), batch));
         }
+        let planner = |batch| ckks.engine().planner().clone().for_batch(ckks.keys().planned_items(batch));
+        let raising = ckks.plan(&Operation::RaisingKeys, top, &planner(1))?;
+        keys += ["down", "up"].iter().filter_map(|name| raising.arg(name)).map(|arg| arg.bytes).sum::<usize>();
+        let operations =
+            operations.iter().map(|(level, operation, batch)| (ckks.plan(operation, *level, &planner(*batch)), *batch));
         let mut temporaries = 0;
-        for (level, operation, batch) in on_keys.into_iter().chain(operations) {
-            let planner = ckks.engine().planner().clone().for_batch(ckks.planned_items(batch));
-            let plan = ckks.plan(&operation, level, &planner)?;
-            let of_keys = ["down", "up"].iter().filter_map(|name| plan.arg(name));
-            if operation == Operation::RaisingKeys {
-                keys += of_keys.map(|arg| arg.bytes).sum::<usize>();
-            }
+        for (plan, batch) in of_keys.chain([(Ok(raising), 1)]).chain(operations) {
+            let plan = plan?;
             let source = plan.arg("from").map_or(0, |arg| arg.bytes);
             temporaries = temporaries.max(plan.temporary_bytes(batch) + source);
             plan.tables().for_each(|table| count(table, &mut tables));

@@ -6,14 +6,14 @@
 
 use ringforge::kernels::Distribution;
 use ringforge::{Buffer, Job, Modulus, Op, Pipeline, PolyType, U256, Value};
+use ringforge_rlwe::{Randomness, SecretKey, bits, bytes_of};
 
-use crate::error::{Error, Result};
-use crate::params::bits;
-use crate::programs::{Operation, bytes_of};
-use crate::randomness::Randomness;
+use crate::error::Result;
+use crate::params::refused;
+use crate::programs::Operation;
 use crate::scheme::Ckks;
 use crate::steps::Level;
-use crate::types::{Ciphertext, SecretKey};
+use crate::types::Ciphertext;
 
 /// Number of coefficients of the sparse secret that are not 0.
 const WEIGHT: usize = 32;
@@ -32,12 +32,13 @@ pub(super) struct RaisingKeys {
 impl RaisingKeys {
     /// Makes the sparse secret, which nothing keeps, and the keys to and from it.
     pub(super) fn new(ckks: &Ckks, secret: &SecretKey, randomness: &mut Randomness) -> Result<Self> {
-        ckks.own(&secret.parameters, "the secret key")?;
+        ckks.keys().own(secret.parameters(), "the secret key")?;
         let (program, stream) = (ckks.program(Operation::RaisingKeys, ckks.top_level(), 1)?, ckks.stream()?);
-        let (seed, random_key) = (stream.upload(randomness.random_key()?.as_bytes())?, ckks.random_key(randomness)?);
+        let (seed, random_key) =
+            (stream.upload(randomness.random_key()?.as_bytes())?, ckks.keys().random_key(randomness)?);
         let buffer = |name| ckks.engine().device().buffer(bytes_of(&program, name));
         let (mut down, mut up) = (buffer("down")?, buffer("up")?);
-        let call = program.on(stream, 1).input("s", &secret.buffer).input("seed", &seed);
+        let call = program.on(stream, 1).input("s", secret.buffer()).input("seed", &seed);
         call.input("random_key", &random_key).output("down", &mut down).output("up", &mut up).run()?;
         Ok(Self { down, up })
     }
@@ -73,28 +74,36 @@ pub(crate) struct Raising<'c> {
 
 impl<'c> Raising<'c> {
     /// # Errors
-    /// [`Error::Parameters`] if P has fewer bits than q_0, or if q_0·P' has too many bits for the sparse secret.
+    /// [`Parameters`](ringforge_rlwe::Error::Parameters) if P has fewer bits than q_0, or if q_0·P' has too many bits for the sparse secret.
     pub(crate) fn new(ckks: &'c Ckks) -> Result<Self> {
         let (parameters, top) = (ckks.parameters(), ckks.level(ckks.top_level())?);
         let (q, p, own) = (parameters.q(), parameters.p(), parameters.limbs(0));
         let q0 = bits(&q[..own]);
         // primes of the same length differ by less than a bit
         let Some(special) = (1..=p.len()).find(|count| bits(&p[..*count]) > q0 - 1.0) else {
-            return Err(Error::Parameters { why: "bootstrapping needs a P with the bits of q_0".into() });
+            return refused("bootstrapping needs a P with the bits of q_0");
         };
         let (log_n, all) = (parameters.degree().ilog2(), (q0 + bits(&p[..special])).ceil() as u32);
         let most = MOST_BITS.iter().find(|(log, _)| *log == log_n).map_or(0, |(_, most)| *most);
-        if parameters.is_secure() && all > most {
+        if parameters.rlwe().is_secure() && all > most {
             let why = format!(
                 "bootstrapping switches to a sparse secret modulo {all} bits, q_0 and the first {special} primes of P, but \
                  128-bit security at degree 2^{log_n} allows at most {most}"
             );
-            return Err(Error::Parameters { why });
+            return refused(why);
         }
         let special_limbs = q.len()..q.len() + special;
         let of_low: Vec<usize> = (0..own).chain(special_limbs.clone()).collect();
-        let (low, high) = (top.key.with_limbs(&of_low)?, top.key.limbs(0..special_limbs.end)?);
-        Ok(Self { top, own, special, p: top.key.limbs(special_limbs)?, q0: top.key.limbs(0..own)?, low, high })
+        let (low, high) = (top.all_type().with_limbs(&of_low)?, top.all_type().limbs(0..special_limbs.end)?);
+        Ok(Self {
+            top,
+            own,
+            special,
+            p: top.all_type().limbs(special_limbs)?,
+            q0: top.all_type().limbs(0..own)?,
+            low,
+            high,
+        })
     }
 
     /// Outputs the keys `down`, from the secret key s to a sparse secret t modulo q_0·P', and `up`, from t to s modulo
@@ -155,8 +164,15 @@ mod tests {
 
     use super::*;
     use crate::Complex64;
-    use crate::distributions::{assert_errors, centred, coefficients, prime};
-    use crate::params::{Errors, Parameters};
+    use crate::params::Parameters;
+    use ringforge_rlwe::Errors;
+    use ringforge_testkit::distributions::{assert_errors, centred, coefficients};
+
+    /// A prime by its index in the basis: the primes of Q, then those of P.
+    fn prime(ckks: &Ckks, limb: usize) -> u64 {
+        let parameters = ckks.parameters();
+        parameters.q().iter().chain(parameters.p()).nth(limb).and_then(|q| q.value_u64()).unwrap_or(1)
+    }
 
     /// The product of two residues, and the inverse of a residue, modulo a prime.
     fn times(a: u64, b: u64, q: u64) -> u64 {
@@ -174,22 +190,23 @@ mod tests {
         for errors in [Errors::Gaussian, Errors::Binomial] {
             let parameters = Parameters::insecure(12, &[50, 40, 40], &[51])?.with_errors(errors);
             let (ckks, mut random) = (Ckks::new(&Engine::cpu(), parameters)?, Randomness::from_seed([8; 32]));
-            let secret = ckks.secret_key(&mut random)?;
+            let secret = ckks.keys().secret_key(&mut random)?;
             let keys = RaisingKeys::new(&ckks, &secret, &mut random)?;
+            let s = ("s", secret.buffer());
             let (raising, [q, p]) = (Raising::new(&ckks)?, [0, 3].map(|limb| prime(&ckks, limb)));
             // two elements modulo q_0·P' and Q·P', and no other primes
             let row = 4096 * size_of::<u64>();
             assert_eq!((keys.down.len(), keys.up.len()), (2 * 2 * row, 2 * 4 * row));
 
             let up = |limb: usize| {
-                coefficients(&ckks, prime(&ckks, limb), &secret, &[("key", &keys.up)], |p| {
+                coefficients(ckks.engine(), prime(&ckks, limb), &[s, ("key", &keys.up)], |p| {
                     let key = p.elements("key", raising.high.vector(2).expect("a type"));
                     key.limbs(4 + limb..5 + limb) * raising.top.secret(p).limbs(limb..limb + 1)
                         + key.limbs(limb..limb + 1)
                 })
             };
             let e = up(3)?;
-            assert_errors(&e, errors);
+            assert_errors(&e, errors.distribution());
             // (b + a·s − e)/P' is the sparse secret
             let by = inverse(p % q, q);
             let residues: Vec<u64> =
@@ -200,14 +217,14 @@ mod tests {
 
             let residues: Vec<u64> = sparse.iter().map(|x| if *x < 0.0 { p - 1 } else { *x as u64 }).collect();
             let uploaded = ckks.stream()?.upload(&residues)?;
-            let e = coefficients(&ckks, p, &secret, &[("key", &keys.down), ("t", &uploaded)], |p| {
+            let e = coefficients(ckks.engine(), p, &[s, ("key", &keys.down), ("t", &uploaded)], |p| {
                 let key = p.elements("key", raising.low.vector(2).expect("a type"));
                 let t = p.coefficients("t", &raising.p).forward();
                 // read, because every input must be
                 let s = raising.top.secret(p).limbs(3..4);
                 key.limbs(3..4) * t + key.limbs(1..2) + s - s
             })?;
-            assert_errors(&e, errors);
+            assert_errors(&e, errors.distribution());
         }
         Ok(())
     }
@@ -218,8 +235,8 @@ mod tests {
     fn multiples_of_the_modulus_are_bounded() -> Result<()> {
         let parameters = Parameters::insecure(12, &[50, 40, 40], &[51])?.with_scale(2f64.powi(36))?;
         let (ckks, mut random) = (Ckks::new(&Engine::cpu(), parameters)?, Randomness::from_seed([9; 32]));
-        let secret = ckks.secret_key(&mut random)?;
-        let public = ckks.public_key(&secret, &mut random)?;
+        let secret = ckks.keys().secret_key(&mut random)?;
+        let public = ckks.keys().public_key(&secret, &mut random)?;
         let keys = RaisingKeys::new(&ckks, &secret, &mut random)?;
         let numbers: Vec<Complex64> = (0..2048).map(|i| Complex64::from(f64::from(i) / 2048.0)).collect();
         let a = ckks.encrypt(&ckks.encode(&vec![numbers; 16], 0)?, &public, &mut random)?;

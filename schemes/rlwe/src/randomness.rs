@@ -38,10 +38,10 @@ impl Randomness {
 
     /// Returns a new key for the device's random generator: from the operating system, or the next one that SHAKE-256
     /// derives from the seed.
-    pub(crate) fn random_key(&mut self) -> Result<RandomKey> {
+    pub fn random_key(&mut self) -> Result<RandomKey> {
         let Some(seed) = &self.seed else { return Ok(RandomKey::from_os()?) };
         let mut hash = Shake256::default();
-        hash.update(b"ringforge-ckks draws");
+        hash.update(b"ringforge-rlwe draws");
         hash.update(seed);
         hash.update(&self.used.to_le_bytes());
         self.used += 1;
