@@ -1,6 +1,6 @@
 //! Operations of RNS-CKKS (eprint 2018/931), at the parameter sizes of measurements of other libraries.
 
-mod roofline;
+pub(crate) mod roofline;
 
 use anyhow::Result;
 use ringforge::{Pipeline, Planner};

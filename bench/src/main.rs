@@ -1,6 +1,7 @@
 //! The `ringforge` command with all suites of this project and other implementations, and a subcommand that makes pages
 //! from records.
 
+mod bfv;
 mod bootstrapping;
 mod ckks;
 mod commit;

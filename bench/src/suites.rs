@@ -4,14 +4,15 @@ use ringforge_cli::suite::Suites;
 use ringforge_cli::suites::{kems, rings, sm2};
 
 use crate::{
-    bootstrapping, ckks, commit, convert, cpu, dsa, fhe, group, msm, operations, papers, proofs, rates, serve, stark,
-    zk,
+    bfv, bootstrapping, ckks, commit, convert, cpu, dsa, fhe, group, msm, operations, papers, proofs, rates, serve,
+    stark, zk,
 };
 
 /// All suites, in the order in which pages show them.
 pub(crate) static SUITES: Suites = &[
     &rings::SUITE,
     &fhe::SUITE,
+    &bfv::SUITE,
     &ckks::SUITE,
     &bootstrapping::SUITE,
     &operations::SUITE,

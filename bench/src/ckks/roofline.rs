@@ -1,4 +1,4 @@
-//! Minimum number of multiplications of CKKS operations with the textbook algorithms: tensor product, hybrid key
+//! Minimum number of multiplications of operations of CKKS and BFV with the textbook algorithms: tensor product, hybrid key
 //! switching (eprint 2019/688), and division by the last primes.
 
 use ringforge::{Job, Limits, Op, PolyType};
@@ -50,6 +50,17 @@ impl Multiplied {
             // other operations only add
             _ => Self::default(),
         }
+    }
+
+    /// A product of BFV with auxiliary primes R, of which `primes.dropped` says the number: both operands are extended to
+    /// R·Q, multiplied, divided by Q, converted back to Q, and relinearised.
+    pub(crate) fn of_bfv(primes: Primes) -> Self {
+        let Primes { q, p, dropped: r } = primes;
+        let extended = Self::rows(q + r) + Self::conversion(q, r, true);
+        let divided = Self::rows(q + r) + Self::conversion(q, r, true) + Self::products(r);
+        let back = Self::conversion(r, q, true) + Self::rows(q);
+        let relinearised = Self::raised(primes) + Self::times_key(primes) + Self::quotient(q, p).times(2);
+        extended.times(4) + Self::products(4 * (q + r)) + (divided + back).times(3) + relinearised
     }
 
     /// Converts the counts to work in words, for elements of this ring on a device with these limits.
@@ -111,5 +122,12 @@ mod tests {
         let quotient = Multiplied { rows: 6, products: 3 + 8 + 4, remainders: 6 };
         assert_eq!(Multiplied::of("rotate", primes), raised + Multiplied::products(24) + quotient.times(2));
         assert_eq!(Multiplied::of("add", primes), Multiplied::default());
+        // with five auxiliary primes: 4 extensions, products, 3 quotients that are converted back, relinearisation
+        let primes = Primes { dropped: 5, ..primes };
+        let extended = Multiplied { rows: 9, products: 10 + 20, remainders: 9 };
+        let back = Multiplied { rows: 9 + 4, products: 10 + 20 + 5 + 15 + 20, remainders: 9 + 9 };
+        let relinearised = Multiplied::of("rotate", primes);
+        let wanted = extended.times(4) + Multiplied::products(36) + back.times(3) + relinearised;
+        assert_eq!(Multiplied::of_bfv(primes), wanted);
     }
 }

@@ -265,7 +265,10 @@ impl KeyGenerator {
     }
 
     /// Downloads residues; the reverse of [`KeyGenerator::upload_residues`].
-    pub(crate) fn download_residues(&self, from: &Buffer) -> Result<Zeroizing<Vec<u64>>> {
+    ///
+    /// # Errors
+    /// [`Error::Engine`] if the engine fails.
+    pub fn download_residues(&self, from: &Buffer) -> Result<Zeroizing<Vec<u64>>> {
         let stream = self.stream()?;
         Ok(Zeroizing::new(match self.parameters.word() {
             4 => Zeroizing::new(stream.download::<u32>(from)?).iter().map(|&word| word.into()).collect(),
