@@ -1,8 +1,8 @@
 //! The operations of the scheme as steps of a pipeline.
 //!
 //! With the secret key s, c_0 + c_1·s = ⌊Q·m/t⌉ + e for a plaintext m and noise e. A product is computed as by Halevi,
-//! Polyakov and Shoup (eprint 2018/117): the centred parts of both ciphertexts are converted to R·Q, multiplied there
-//! without wrapping around, scaled by t/Q and rounded, which leaves residues modulo R, and converted back to Q. All
+//! Polyakov and Shoup (eprint 2018/117): the centred parts of both ciphertexts are converted to R, multiplied modulo R·Q,
+//! where nothing wraps around, scaled by t/Q and rounded, which leaves residues modulo R, and converted back to Q. All
 //! conversions are exact.
 
 use core::ops::Deref;
@@ -35,9 +35,9 @@ pub struct Steps {
     pub(crate) plain: PolyType,
     /// Coefficients modulo R.
     r: PolyType,
-    /// Evaluations modulo R·Q; the limbs of Q are last.
-    wide: PolyType,
     t: U256,
+    /// For each prime of R, 1/Q.
+    inverses_of_q: Vec<U256>,
     /// For each prime of Q, −1/t.
     minus_inverses_of_t: Vec<U256>,
     /// Q and −1/Q modulo t.
@@ -69,14 +69,15 @@ impl Steps {
         let ring = |moduli: &[Modulus]| -> Result<PolyType> {
             Ok(PolyType::from(Ring::rns(parameters.degree(), moduli)?).with_width(q.width())?)
         };
-        let wide = ring(&[r, q.basis()].concat())?.evaluations(Order::DigitReversed)?;
-        let minus_inverse = |q: &Modulus, x: &U256| q.neg(&q.inverse(&q.reduce(x)).unwrap_or(U256::ZERO));
+        let inverse = |q: &Modulus, x: &U256| q.inverse(&q.reduce(x)).unwrap_or(U256::ZERO);
+        let minus_inverse = |q: &Modulus, x: &U256| q.neg(&inverse(q, x));
+        let inverses_of_q: Vec<U256> = r.iter().map(|r| inverse(r, &parameters.q_modulo(r))).collect();
         let q_modulo_t = parameters.q_modulo(t);
         Ok(Self {
             plain: ring(&[*t])?,
-            r: wide.limbs(0..r.len())?.coefficients(),
-            wide,
+            r: ring(r)?,
             t: t.value(),
+            inverses_of_q,
             minus_inverses_of_t: q.basis().iter().map(|q| minus_inverse(q, &t.value())).collect(),
             minus_inverse_of_q: minus_inverse(t, &q_modulo_t),
             q_modulo_t,
@@ -90,6 +91,11 @@ impl Steps {
 
     fn converted<'p>(p: &'p Pipeline, x: Value<'p>, from: &PolyType, to: &PolyType) -> Value<'p> {
         p.job(&Job::new(from, Op::ConvertCentred).to(to), &[x])
+    }
+
+    /// The coefficients of t times an element of this ring, given as evaluations.
+    fn times_t<'p>(&self, p: &'p Pipeline, x: Value<'p>, ring: &PolyType) -> Value<'p> {
+        p.job(&Job::new(ring, Op::Inverse).scale(self.t), &[x])
     }
 
     /// The plaintext with these integers in its slots, as evaluations in natural order.
@@ -112,28 +118,28 @@ impl Steps {
     /// Decrypts a ciphertext to the integers in its slots, as evaluations in natural order, and its noise: t times the
     /// phase, modulo Q, as integers. With that remainder x, the plaintext is (t·phase − x)/Q, hence −x/Q modulo t.
     pub(crate) fn decrypted<'p>(&self, p: &'p Pipeline, ciphertext: Value<'p>) -> [Value<'p>; 2] {
-        let remainder = self.basis.phase(p, ciphertext).inverse().scale(&[self.t]);
+        let remainder = self.times_t(p, self.basis.phase(p, ciphertext), &self.q());
         let message = Self::converted(p, remainder, &self.q(), &self.plain).scale(&[self.minus_inverse_of_q]);
         [message.forward_to(Order::Natural), p.job(&Job::new(self.q(), Op::Compose), &[remainder])]
     }
 
-    /// Both parts of a ciphertext, centred, modulo R·Q.
-    fn extended<'p>(&self, p: &'p Pipeline, ciphertext: Value<'p>) -> Result<Value<'p>> {
-        let pair = |ring: &PolyType| ring.vector(2);
-        let others = Self::converted(p, ciphertext.inverse(), &pair(&self.q())?, &pair(&self.r)?).forward();
-        let parts = [0, 1].map(|part| [others.element(part), ciphertext.element(part)]);
-        Ok(p.join(self.wide.vector(2)?, &parts.concat()))
-    }
-
-    /// The product of two ciphertexts before it is relinearised: the vector of the coefficients of 1, s and s². The square
-    /// of `a` without `b`.
-    fn scaled_tensor<'p>(&self, p: &'p Pipeline, a: Value<'p>, b: Option<Value<'p>>) -> Result<Value<'p>> {
-        let a = self.extended(p, a)?;
-        let b = b.map_or(Ok(a), |b| self.extended(p, b))?;
-        let [pair, square] = a.tensor(b);
-        let product = p.join(self.wide.vector(3)?, &[pair, square]).inverse().scale(&[self.t]);
-        let rounded = product.divide_round(self.q().basis().len());
-        Ok(Self::converted(p, rounded, &self.r.vector(3)?, &self.q().vector(3)?).forward())
+    /// The product of two ciphertexts before it is relinearised: the coefficients of 1 and s, and that of s². The square of
+    /// `a` without `b`.
+    fn scaled_tensor<'p>(&self, p: &'p Pipeline, a: Value<'p>, b: Option<Value<'p>>) -> Result<[Value<'p>; 2]> {
+        let (q, r) = (self.q(), &self.r);
+        let (q2, r2) = (q.vector(2)?, r.vector(2)?);
+        let extended = |c: Value<'p>| Self::converted(p, c.inverse(), &q2, &r2).forward();
+        let extended_a = extended(a);
+        let (b, extended_b) = b.map_or((a, extended_a), |b| (b, extended(b)));
+        // t/Q times an integer: (t·x − y)/Q modulo R, for the centred remainder y of t·x modulo Q
+        let scaled = |of_q: Value<'p>, of_r: Value<'p>, elements: usize| -> Result<Value<'p>> {
+            let (q, r) = (q.vector(elements)?, r.vector(elements)?);
+            let remainder = Self::converted(p, self.times_t(p, of_q, &q), &q, &r);
+            let quotient = (self.times_t(p, of_r, &r) - remainder).scale(&self.inverses_of_q.repeat(elements));
+            Ok(Self::converted(p, quotient, &r, &q).forward())
+        };
+        let ([pair, square], [pair_of_r, square_of_r]) = (a.tensor(b), extended_a.tensor(extended_b));
+        Ok([scaled(pair, pair_of_r, 2)?, scaled(square, square_of_r, 1)?])
     }
 
     /// Product of two ciphertexts, relinearised with `key`; the square of `a` without `b`.
@@ -147,11 +153,10 @@ impl Steps {
         b: Option<Value<'p>>,
         key: Value<'p>,
     ) -> Result<Value<'p>> {
-        let product = self.scaled_tensor(p, a, b)?;
-        let pair = product.limbs(0..2 * self.q().basis().len());
-        let switched = self.basis.raised(product.element(2)).inner_product(key, 2);
-        // the sum is fused into the last step of the division
-        Ok((pair.each() + switched.each().divide_round(self.basis.special())).together())
+        let [pair, square] = self.scaled_tensor(p, a, b)?;
+        // P times the pair, which the division by P leaves
+        let digits = self.basis.raised(square).plus(pair, &self.basis.product_of_special(), &[]);
+        Ok(digits.inner_product(key, 2).divide_round(self.basis.special()))
     }
 }
 
@@ -206,7 +211,8 @@ mod tests {
             let p = engine.pipeline("a product");
             let pair = steps.q().vector(2)?;
             let [a, b] = ["a", "b"].map(|name| p.coefficients(name, &pair).forward());
-            p.output("to", steps.scaled_tensor(&p, a, Some(b))?.inverse());
+            let [pair, square] = steps.scaled_tensor(&p, a, Some(b))?;
+            p.output("to", p.join(steps.q().vector(3)?, &[pair.inverse(), square.inverse()]));
             let program = engine.compile(p)?;
             let half: BigInt = (&all - 1) / 2;
             let mut number = |kind: usize, i: usize| match kind {
