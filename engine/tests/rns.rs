@@ -190,6 +190,13 @@ fn check_few(target: Target) {
     );
     check_conversions(&device, &primes(60, 1), &[1 << 59, 3, 25].map(modulus), 300, 1);
     check_conversions(&device, &primes(50, 9), &primes(60, 4), 40, 2);
+    // sums that are carried once and twice, the longest ones, and those that are one too long
+    check_conversions(&device, &primes(50, 15), &primes(50, 16), 40, 2);
+    check_conversions(&device, &primes(31, 29), &primes(40, 3), 40, 1);
+    check_conversions(&device, &primes(57, 32), &primes(57, 2), 40, 2);
+    check_conversions(&device, &primes(58, 28), &primes(58, 2), 40, 2);
+    check_conversions(&device, &primes(58, 29), &primes(58, 2), 40, 1);
+    check_conversions(&device, &primes(50, 33), &primes(50, 2), 40, 1);
     // moduli below 2^30: sums of sixteen digits, and of seventeen
     check_conversions(&device, &primes(30, 16), &primes(29, 30), 300, 2);
     check_conversions(&device, &primes(30, 10), &[3, 25, 1 << 29].map(modulus), 40, 3);

@@ -1,6 +1,6 @@
-// Sums of up to eight products of numbers below 2^60, and their Montgomery reduction by odd moduli below 2^60.
+// Sums of a few products of numbers below 2^60, and their Montgomery reduction by odd moduli below 2^60.
 //
-// Numbers are split at bit 30, so that a word holds the sum of eight products of halves. The two mixed products of a
+// Numbers are split at bit 30, so that a word holds the sum of 14 products of halves. The two mixed products of a
 // term become one by Karatsuba's method: x0 y1 + x1 y0 = (x0 + x1)(y0 + y1) - x0 y0 - x1 y1. A term takes three wide
 // products and no carries.
 #pragma once
@@ -24,6 +24,12 @@ struct Sum60 {
 
     // Starts the sum with a term `first` < 2^60.
     RF_METHOD explicit Sum60(u64 first) : low(first), high(0), mixed(first) {}
+    // Moves the bits of `low` above 30 to the mixed products. Needed after each `carry_after` products.
+    static constexpr u32 carry_after = 14;
+    RF_METHOD void carry() {
+        mixed += (low >> 30) - (low & ~0x3fffffffull);
+        low &= 0x3fffffff;
+    }
     // Adds x y; y has its lower 30 bits in its lower word and its upper 30 bits in its upper word.
     RF_METHOD void add(Halves x, u64 y) {
         u32 y0 = rf::low(y), y1 = rf::high(y);
@@ -37,7 +43,8 @@ struct Modulus60 {
     Halves q;
     u32 inverse;  // -q^-1 mod 2^30
 
-    // in: first + sum of K products x y, with first, y < q, x < 2^b; K 2^(b + 1) <= 14 2^60, K 2^(b - 60) < 2^Bits - 1
+    // in: first + sum of K products x y, with first, y < q < 2^c, x < 2^b; K (2^b + 2^c) <= 14 2^60,
+    // K 2^(b - 60) < 2^Bits - 1
     // out: the sum / 2^60 mod q, < q
     // Two steps divide by 2^30 each. Then the sum is below (K 2^(b - 60) + 1) q.
     template <u32 Bits>

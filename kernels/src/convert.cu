@@ -62,6 +62,11 @@ struct Sums {
 
     RF_FN Modulus60 modulus(const u64* words) { return {Halves(words[0]), (u32)words[1]}; }
     RF_FN u64 constant(const u64* words) { return words[2]; }
+    // Adds the product number `i`.
+    RF_FN void add(Sum60& sum, u32 i, Halves x, u64 weight) {
+        if (i > 0 && i % Sum60::carry_after == 0) sum.carry();
+        sum.add(x, weight);
+    }
     template <u32 K>
     RF_FN u64 reduce(const Modulus60& q, const Sum60& sum) {
         return q.reduce<Rns::sum_bits>(sum);
@@ -77,6 +82,7 @@ struct Sums<true> {
 
     RF_FN Modulus30 modulus(const u32* words) { return {words[0], words[1]}; }
     RF_FN u32 constant(const u32* words) { return words[2]; }
+    RF_FN void add(Sum30& sum, u32, Short x, u32 weight) { sum.add(x, weight); }
     template <u32 K>
     RF_FN u32 reduce(const Modulus30& q, const Sum30& sum) {
         return q.reduce<K>(sum);
@@ -141,7 +147,7 @@ RF_FN void convert_few(const Rns::From* from, const typename Sums<Rns::is_short>
             for (u32 v = 0; v < lanes; v++) {
                 typename Of::Sum sum(0);
                 RF_UNROLL
-                for (u32 j = 0; j <= i; j++) sum.add(digits[j][v], row.words[Of::lead + j]);
+                for (u32 j = 0; j <= i; j++) Of::add(sum, j, digits[j][v], row.words[Of::lead + j]);
                 auto digit = Of::template reduce<K>(q, sum);
                 above_half[v] = (u32)(digit > half) | ((u32)(digit == half) & above_half[v]);
                 digits[i][v] = typename Of::Number(digit);
@@ -174,7 +180,7 @@ RF_FN void convert_few(const Rns::From* from, const typename Sums<Rns::is_short>
         for (u32 v = 0; v < lanes; v++) {
             typename Of::Sum sum(Rns::centred ? select(above_half[v], constant, (typename Of::Sum::Weight)0) : 0);
             RF_UNROLL
-            for (u32 i = 0; i < K; i++) sum.add(digits[i][v], row.words[Of::lead + i]);
+            for (u32 i = 0; i < K; i++) Of::add(sum, i, digits[i][v], row.words[Of::lead + i]);
             x[v] = Of::template reduce<K>(p, sum);
         }
         to.store(j, x);

@@ -7,7 +7,7 @@ use core::fmt;
 use core::ops::Range;
 
 /// Maximum number of products of any sum.
-pub(super) const MOST: usize = 16;
+pub(super) const MOST: usize = 32;
 /// Number of sums computed together: enough for the compiler to vectorise, few enough to stay in registers.
 pub(super) const LANES: usize = 16;
 /// One number for each of the sums computed together.
@@ -21,8 +21,8 @@ pub(super) trait Row: fmt::Debug + Clone + Send + Sync + Sized {
     /// Maximum number of bits of numbers and moduli.
     const BITS: u32;
 
-    /// Whether there are sums of `count` products of numbers of up to `bits` bits.
-    fn fits(count: usize, bits: u32) -> bool;
+    /// Whether there are sums of `count` products of numbers of up to `bits` bits, modulo numbers of up to `modulus_bits`.
+    fn fits(count: usize, bits: u32, modulus_bits: u32) -> bool;
     /// Creates a row with modulus q, a constant and weights, for sums that are reduced to below 2^bits·q first (see
     /// [`sum60::Row60::bits`]).
     fn new(q: u64, bits: u32, constant: u64, weights: impl IntoIterator<Item = u64>) -> Self;
@@ -71,7 +71,7 @@ pub(super) fn sums_are_exact<R: Row>(moduli: &[u64]) {
     for &q in moduli {
         for weight in [0, 1, q / 2, q - 1] {
             for (count, bits) in (0..=MOST).flat_map(|count| [R::BITS - 10, R::BITS].map(|bits| (count, bits))) {
-                if !R::fits(count, bits) {
+                if !R::fits(count, bits, u64::BITS - q.leading_zeros()) {
                     continue;
                 }
                 let end = 1 << bits;

@@ -37,6 +37,10 @@
 //!
 //! Keys, encryption and key switching are in [`ringforge_rlwe`]. All operations are built from those of the engine.
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod error;
 mod messages;
 mod operations;

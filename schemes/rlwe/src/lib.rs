@@ -12,6 +12,10 @@
 //! | `randomness.rs` | Source of randomness. |
 //! | `error.rs` | Errors. |
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod basis;
 mod bytes;
 #[cfg(test)]

@@ -32,11 +32,10 @@ impl<R: Row> Few<R> {
     pub(super) fn of(many: &Many, from: &PolyType) -> Option<Self> {
         let moduli = many.sources.iter().map(|source| source.q);
         let all = moduli.clone().chain(many.targets.iter().map(|target| target.p));
+        let modulus_bits = all.clone().map(bits).max()?;
         let any_word = from.accepts_any_word().then(|| 8 * from.width().bytes() as u32);
         let digit_bits = moduli.map(bits).chain(any_word).max()?;
-        let fits =
-            R::fits(many.sources.len(), digit_bits) && all.clone().all(|q| q % 2 == 1 && q > 1 && bits(q) <= R::BITS);
-        if !fits {
+        if !R::fits(many.sources.len(), digit_bits, modulus_bits) || all.clone().any(|q| q % 2 == 0 || q < 3) {
             return None;
         }
         let sum_bits = Row60::bits(many.sources.len(), digit_bits);

@@ -23,8 +23,8 @@ impl Row for Row30 {
     const BITS: u32 = 30;
 
     /// Unreduced numbers of 16 bits fit as well. The upper word of a sum is below count·q/4.
-    fn fits(count: usize, bits: u32) -> bool {
-        count <= MOST && bits <= Self::BITS
+    fn fits(count: usize, bits: u32, modulus_bits: u32) -> bool {
+        count <= 16 && bits.max(modulus_bits) <= Self::BITS
     }
 
     fn new(q: u64, _: u32, constant: u64, weights: impl IntoIterator<Item = u64>) -> Self {

@@ -1,4 +1,4 @@
-//! Sums of up to eight products of numbers below 2^60, and their Montgomery reduction: constants and CPU reference of
+//! Sums of a few products of numbers below 2^60, and their Montgomery reduction: constants and CPU reference of
 //! `sum60.cuh`.
 
 use core::array::from_fn;
@@ -8,6 +8,8 @@ use super::{LANES, Lanes, MOST, Row, inverse, product, sub_once};
 
 /// The lower half of a number.
 const LOW: u64 = (1 << 30) - 1;
+/// Number of products of lower halves after which the bits above a half are carried.
+const CARRY: usize = 14;
 
 /// An odd modulus q below 2^60, a constant, and weights below q.
 #[derive(Debug, Clone)]
@@ -39,8 +41,9 @@ impl Row for Row60 {
     const BITS: u32 = 60;
 
     /// The sum of mixed products and of two products more, of the reduction, fits 64 bits.
-    fn fits(count: usize, bits: u32) -> bool {
-        count <= 8 && bits <= Self::BITS && (count as u128) << (bits + 1) <= 14 << 60
+    fn fits(count: usize, bits: u32, modulus_bits: u32) -> bool {
+        let mixed = (count as u128) * ((1 << bits) + (1 << modulus_bits));
+        count <= MOST && bits.max(modulus_bits) <= Self::BITS && mixed <= 14 << 60
     }
 
     fn new(q: u64, bits: u32, constant: u64, weights: impl IntoIterator<Item = u64>) -> Self {
@@ -82,11 +85,17 @@ impl Row for Row60 {
     #[inline(always)]
     fn sum(&self, first: Lanes, numbers: &[[Lanes; 2]; MOST], range: Range<usize>) -> Lanes {
         let [mut low, mut middle, mut high] = [first, [0; LANES], [0; LANES]];
-        for (&[x0, x1], &[y0, y1]) in numbers[range.clone()].iter().zip(&self.weights[range]) {
+        let (numbers, weights) = (&numbers[range.clone()], &self.weights[range]);
+        for (numbers, weights) in numbers.chunks(CARRY).zip(weights.chunks(CARRY)) {
             for lane in 0..LANES {
-                low[lane] = low[lane].wrapping_add(product(x0[lane], y0));
-                middle[lane] = middle[lane].wrapping_add(product(x0[lane], y1)).wrapping_add(product(x1[lane], y0));
-                high[lane] = high[lane].wrapping_add(product(x1[lane], y1));
+                (low[lane], middle[lane]) = (low[lane] & LOW, middle[lane].wrapping_add(low[lane] >> 30));
+            }
+            for (&[x0, x1], &[y0, y1]) in numbers.iter().zip(weights) {
+                for lane in 0..LANES {
+                    low[lane] = low[lane].wrapping_add(product(x0[lane], y0));
+                    middle[lane] = middle[lane].wrapping_add(product(x0[lane], y1)).wrapping_add(product(x1[lane], y0));
+                    high[lane] = high[lane].wrapping_add(product(x1[lane], y1));
+                }
             }
         }
         from_fn(
