@@ -37,6 +37,8 @@ mod book {
     struct GuidesGpus;
     #[doc = include_str!("../../docs/guides/groth16.md")]
     struct GuidesGroth16;
+    #[doc = include_str!("../../docs/guides/integers.md")]
+    struct GuidesIntegers;
     #[doc = include_str!("../../docs/guides/kzg.md")]
     struct GuidesKzg;
     #[doc = include_str!("../../docs/guides/measuring.md")]

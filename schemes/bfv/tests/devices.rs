@@ -6,8 +6,8 @@ use ringforge_testkit::{Random, Target};
 
 use crate::scheme::Scheme;
 
-/// Runs a short computation, and returns its ciphertexts as bytes, and the decrypted integers of the last one.
-fn life(engine: &Engine, parameters: Parameters, batch: usize) -> Result<(Vec<Vec<u8>>, Vec<Vec<u64>>)> {
+/// Runs a short computation, and returns its ciphertexts as bytes, and then the decrypted integers of one.
+fn life(engine: &Engine, parameters: Parameters, batch: usize) -> Result<Vec<Vec<u8>>> {
     let mut scheme = Scheme::new(engine, parameters)?;
     let mut random = Random::new(3);
     let [x, y] = [0, 1].map(|_| scheme.integers(&mut random, batch));
@@ -18,8 +18,9 @@ fn life(engine: &Engine, parameters: Parameters, batch: usize) -> Result<(Vec<Ve
     all.push(bfv.rotate_columns(&a, &scheme.turn)?);
     all.push(bfv.sub(&bfv.add_plain(&a, &plain)?, &bfv.multiply_plain(&b, &plain)?)?);
     all.push(product);
-    let decrypted = bfv.decrypt(&all[4], &scheme.secret)?;
-    Ok((all.iter().map(|c| bfv.ciphertext_to_bytes(c)).collect::<Result<_>>()?, decrypted))
+    let mut bytes = all.iter().map(|c| bfv.ciphertext_to_bytes(c)).collect::<Result<Vec<_>>>()?;
+    bytes.push(bfv.decrypt(&all[4], &scheme.secret)?.concat().iter().flat_map(|x| x.to_le_bytes()).collect());
+    Ok(bytes)
 }
 
 fn check(target: Target, log_n: u32, batch: usize) -> Result<()> {

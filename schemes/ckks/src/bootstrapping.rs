@@ -45,8 +45,8 @@ pub struct BootstrapPlan {
     pub slots_to_coefficients: usize,
     /// Levels, and linear maps, from coefficients to slots: 4 by default. Fewer levels take more time.
     pub coefficients_to_slots: usize,
-    /// log2 of the message ratio r: 14 by default. The sine distorts z by a relative (2π·|z|/r)²/6, and the noise of its
-    /// evaluation is multiplied by r.
+    /// log2 of the message ratio r: 14 by default. The sine distorts z by a relative (2π·|z|/r)²/6, and the noise of
+    /// its evaluation is multiplied by r.
     pub log_ratio: u32,
 }
 
@@ -58,9 +58,9 @@ impl Default for BootstrapPlan {
 
 /// Bootstrapping for one scheme: encoded linear maps, and the levels of its steps.
 ///
-/// The primes of Q are, from q_0 on: q_0; one for each level that users have, of the bits of their scale; 8 for the sine;
-/// and those from coefficients to slots. The sine should have the longest primes, because its noise is multiplied by the
-/// message ratio. With `rescaling_by(2)`, each of these is two primes.
+/// The primes of Q are, from q_0 on: q_0; one for each level that users have, of the bits of their scale; 8 for the
+/// sine; and those from coefficients to slots. The sine should have the longest primes, because its noise is multiplied
+/// by the message ratio. With `rescaling_by(2)`, each of these is two primes.
 ///
 /// ```
 /// use ringforge_ckks::ringforge::Engine;
@@ -113,9 +113,9 @@ impl Bootstrapper {
     /// Encodes the linear maps of bootstrapping. They depend on no key.
     ///
     /// # Errors
-    /// [`Parameters`](ringforge_rlwe::Error::Parameters) if the parameters have too few levels, if P has fewer bits than q_0, or if q_0 has too many
-    /// bits for the sparse secret; [`Error::Scale`] or [`Error::Number`] if the maps do not fit their levels;
-    /// [`Error::Engine`] if the engine fails.
+    /// [`Parameters`](crate::rlwe::Error::Parameters) if the parameters have too few levels, if P has fewer bits than
+    /// q_0, or if q_0 has too many bits for the sparse secret; [`Error::Scale`] or [`Error::Number`] if the maps do not
+    /// fit their levels; [`Error::Engine`] if the engine fails.
     pub fn new(ckks: &Ckks, plan: BootstrapPlan) -> Result<Self> {
         let layout = Layout::new(ckks, plan)?;
         let encoded = |stages: &[Stage]| -> Result<Vec<LinearMap>> {
@@ -158,7 +158,7 @@ impl Bootstrapper {
     /// Generates the keys of bootstrapping for a secret key.
     ///
     /// # Errors
-    /// The errors of [`KeyGenerator::public_key`](ringforge_rlwe::KeyGenerator::public_key).
+    /// The errors of [`KeyGenerator::public_key`](crate::KeyGenerator::public_key).
     pub fn keys(&self, secret: &SecretKey, randomness: &mut Randomness) -> Result<BootstrapKeys> {
         let ckks = &self.ckks;
         let maps = self.to_coefficients.iter().chain(&self.to_slots).map(|map| (map.level(), map.rotations()));
@@ -175,8 +175,8 @@ impl Bootstrapper {
 
     /// Bootstraps ciphertexts: the result has the same numbers and the same scale at [`Bootstrapper::output_level`].
     ///
-    /// Numbers should be at most about 1 in absolute value. Larger ones are distorted more, and those above a quarter of
-    /// the message ratio are wrong.
+    /// Numbers should be at most about 1 in absolute value. Larger ones are distorted more, and those above a quarter
+    /// of the message ratio are wrong.
     ///
     /// # Errors
     /// [`Error::NoLevel`] if `a` is below [`Bootstrapper::input_level`]; the errors of [`Ckks::apply`] and
@@ -210,8 +210,8 @@ impl Bootstrapper {
         maps.iter().try_fold(a, |a, map| self.ckks.apply(map, &a, &keys.turn))
     }
 
-    /// The real parts of all slots and, unless `real`, after each ciphertext of them one of the imaginary parts. All are
-    /// twice as large.
+    /// The real parts of all slots and, unless `real`, after each ciphertext of them one of the imaginary parts. All
+    /// are twice as large.
     fn split(&self, a: &Ciphertext, keys: &BootstrapKeys, real: bool) -> Result<Ciphertext> {
         let (ckks, (_, key)) = (&self.ckks, keys.turn.conjugation()?);
         let program = ckks.program(Operation::Split { real, key: key.limbs() }, a.level(), a.batch())?;
@@ -234,8 +234,8 @@ impl Bootstrapper {
     }
 }
 
-/// The automorphisms x → x^k that need keys, and the most primes of Q with which each is used: of the sine, and of linear
-/// maps at these levels with these rotations.
+/// The automorphisms x → x^k that need keys, and the most primes of Q with which each is used: of the sine, and of
+/// linear maps at these levels with these rotations.
 fn automorphisms(ckks: &Ckks, sine: usize, maps: impl Iterator<Item = (usize, Vec<i64>)>) -> BTreeMap<u64, usize> {
     let (parameters, rlwe) = (ckks.parameters(), ckks.parameters().rlwe());
     let mut limbs = BTreeMap::from([(conjugation(rlwe), parameters.limbs(sine))]);

@@ -10,8 +10,8 @@ impl Ckks {
     /// Serialises a batch of ciphertexts. The bytes can be read on any device.
     ///
     /// # Errors
-    /// [`Foreign`](ringforge_rlwe::Error::Foreign) if an argument was made for parameters other than this scheme's; [`Error::Engine`](crate::Error::Engine) if the
-    /// engine fails.
+    /// [`Foreign`](crate::rlwe::Error::Foreign) if an argument was made for parameters other than this scheme's;
+    /// [`Error::Engine`](crate::Error::Engine) if the engine fails.
     pub fn ciphertext_to_bytes(&self, ciphertext: &Ciphertext) -> Result<Vec<u8>> {
         self.own(&ciphertext.0.parameters, "the ciphertext")?;
         let (kind, limbs) = (ObjectKind::CkksCiphertext, self.parameters().limbs(ciphertext.level()));
@@ -26,8 +26,8 @@ impl Ckks {
     /// want to reject them. This function copies the ciphertexts to the host.
     ///
     /// # Errors
-    /// [`Foreign`](ringforge_rlwe::Error::Foreign) if an argument was made for parameters other than this scheme's; [`Error::Engine`](crate::Error::Engine) if the
-    /// engine fails.
+    /// [`Foreign`](crate::rlwe::Error::Foreign) if an argument was made for parameters other than this scheme's;
+    /// [`Error::Engine`](crate::Error::Engine) if the engine fails.
     pub fn are_transparent(&self, ciphertexts: &Ciphertext) -> Result<Vec<bool>> {
         self.own(&ciphertexts.0.parameters, "the ciphertext")?;
         let bytes = self.stream()?.download::<u8>(&ciphertexts.0.buffer)?;
@@ -38,8 +38,9 @@ impl Ckks {
     /// Deserialises a batch of ciphertexts.
     ///
     /// # Errors
-    /// [`Malformed`](ringforge_rlwe::Error::Malformed) for bytes that [`Ckks::ciphertext_to_bytes`] does not produce with these parameters; sizes
-    /// are checked before anything is allocated. [`Error::Engine`](crate::Error::Engine) if the engine fails.
+    /// [`Malformed`](crate::rlwe::Error::Malformed) for bytes that [`Ckks::ciphertext_to_bytes`] does not produce with
+    /// these parameters; sizes are checked before anything is allocated. [`Error::Engine`](crate::Error::Engine) if the
+    /// engine fails.
     pub fn ciphertext_from_bytes(&self, bytes: &[u8]) -> Result<Ciphertext> {
         let (kind, parameters) = (ObjectKind::CkksCiphertext, self.parameters());
         let level = |header: &Header| {

@@ -19,14 +19,14 @@ impl Ckks {
     /// Evaluates a polynomial on the number in every slot. The result has the scale of the parameters, and is
     /// [`Polynomial::levels`] lower. All products are steps of one program.
     ///
-    /// The scale of `a` may exceed that of the parameters by 1 %. For a Chebyshev polynomial on an interval shorter than
-    /// 2 it may be larger, by the ratio of 2 to the length. For a longer interval any scale will do.
+    /// The scale of `a` may exceed that of the parameters by 1 %. For a Chebyshev polynomial on an interval shorter
+    /// than 2 it may be larger, by the ratio of 2 to the length. For a longer interval any scale will do.
     ///
     /// # Errors
     /// [`Error::NoLevel`] if there are not enough levels; [`Error::Scales`] if the scale of `a` is too large;
     /// [`Error::Scale`] if another scale does not fit its level; [`Error::Number`] if a coefficient times its scale is
-    /// not below half of the modulus; [`Error::Foreign`] if an argument was made for parameters other than this
-    /// scheme's; [`Error::Engine`] if the engine fails.
+    /// not below half of the modulus; [`Foreign`](crate::rlwe::Error::Foreign) if an argument was made for parameters
+    /// other than this scheme's; [`Error::Engine`] if the engine fails.
     pub fn evaluate(&self, polynomial: &Polynomial, a: &Ciphertext, key: &RelinearisationKey) -> Result<Ciphertext> {
         self.evaluate_to(polynomial, a, self.parameters().scale(), key)
     }

@@ -18,10 +18,10 @@ use crate::types::Ciphertext;
 ///
 /// Place j of diagonal d has the entry of row j and column j + d, in a circle.
 ///
-/// Images are computed by the diagonal method with baby steps and giant steps (Halevi–Shoup, eprint 2018/244) and double
-/// hoisting (Bossuat, Mouchet, Troncoso-Pastoriza and Hubaux, eprint 2020/1203). Baby steps rotate the ciphertext. They
-/// share one ModUp and stay modulo Q·P, where their products with diagonals are summed. Giant steps rotate these sums.
-/// A single division at the end is that by P and the rescaling.
+/// Images are computed by the diagonal method with baby steps and giant steps (Halevi–Shoup, eprint 2018/244) and
+/// double hoisting (Bossuat, Mouchet, Troncoso-Pastoriza and Hubaux, eprint 2020/1203). Baby steps rotate the
+/// ciphertext. They share one ModUp and stay modulo Q·P, where their products with diagonals are summed. Giant steps
+/// rotate these sums. A single division at the end is that by P and the rescaling.
 #[derive(Debug)]
 pub struct LinearMap {
     parameters: Arc<Parameters>,
@@ -35,8 +35,8 @@ pub struct LinearMap {
 /// Entries of diagonals, by their distance from the main one.
 pub(crate) type Diagonals = BTreeMap<i64, Vec<Complex64>>;
 
-/// The rotations of a linear map: as steps to the left, or as the k of their automorphisms x → x^k. The first baby step and
-/// the first giant step do not rotate.
+/// The rotations of a linear map: as steps to the left, or as the k of their automorphisms x → x^k. The first baby step
+/// and the first giant step do not rotate.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Steps<T> {
     pub(crate) babies: Vec<T>,
@@ -44,8 +44,8 @@ pub(crate) struct Steps<T> {
 }
 
 impl Ckks {
-    /// Encodes the linear map with these diagonals, as pairs of d and the entries of diagonal d, for ciphertexts of this
-    /// level. Diagonals with the same d modulo the number of slots are added, and missing entries are 0.
+    /// Encodes the linear map with these diagonals, as pairs of d and the entries of diagonal d, for ciphertexts of
+    /// this level. Diagonals with the same d modulo the number of slots are added, and missing entries are 0.
     ///
     /// The map has the scale by which rescaling divides, so that images have the scale of the ciphertexts.
     ///
@@ -116,14 +116,14 @@ impl Ckks {
         self.linear_map(&diagonals.collect::<Vec<_>>(), level)
     }
 
-    /// The images of ciphertexts under a linear map, rescaled: one level lower. Their scale is that of the map times that
-    /// of `a`, divided by the primes that rescaling drops.
+    /// The images of ciphertexts under a linear map, rescaled: one level lower. Their scale is that of the map times
+    /// that of `a`, divided by the primes that rescaling drops.
     ///
     /// # Errors
-    /// [`Error::NoRotationKey`] if `keys` lacks one of [`LinearMap::rotations`]; [`Error::Levels`] if `a` is not at the
-    /// level of the map; [`Error::Scale`] and [`Error::LowScale`] as for a product that is rescaled;
-    /// [`Error::Foreign`] if an argument was made for parameters other than this scheme's; [`Error::Engine`] if the
-    /// engine fails.
+    /// [`NoRotationKey`](crate::rlwe::Error::NoRotationKey) if `keys` lacks one of [`LinearMap::rotations`];
+    /// [`Error::Levels`] if `a` is not at the level of the map; [`Error::Scale`] and [`Error::LowScale`] as for a
+    /// product that is rescaled; [`Foreign`](crate::rlwe::Error::Foreign) if an argument was made for parameters other
+    /// than this scheme's; [`Error::Engine`] if the engine fails.
     pub fn apply(&self, map: &LinearMap, a: &Ciphertext, keys: &GaloisKeys) -> Result<Ciphertext> {
         self.own(&map.parameters, "the linear map")?;
         self.own(&a.0.parameters, "the ciphertext")?;
@@ -156,7 +156,8 @@ impl LinearMap {
         self.level
     }
 
-    /// Steps of all rotations that the map needs, to be passed to [`Ckks::galois_keys`]. In ascending order.
+    /// Steps of all rotations that the map needs, to be passed to
+    /// [`KeyGenerator::galois_keys`](crate::KeyGenerator::galois_keys). In ascending order.
     #[must_use]
     pub fn rotations(&self) -> Vec<i64> {
         self.steps.rotations(self.parameters.slots())
@@ -201,7 +202,7 @@ impl Level {
         let (limbs, all) = (self.plaintext_type().basis().len(), self.extended_type().basis().len());
         let [c0, c1] = [0, 1].map(|part| ciphertext.element(part));
         let product = self.product_of_special();
-        let key = |k: &u64| keys.get(k).copied().ok_or(ringforge_rlwe::Error::NoRotationKey { steps: *k as usize });
+        let key = |k: &u64| keys.get(k).copied().ok_or(crate::rlwe::Error::NoRotationKey { steps: *k as usize });
         let digits = steps.babies.iter().any(|&k| k != 1).then(|| self.raised(c1));
         let special = self.extended_type().limbs(limbs..all)?;
         let mut babies = Vec::new();

@@ -67,8 +67,8 @@ impl Ckks {
         }
     }
 
-    /// Encodes like [`Ckks::encode_at`], but on the host and in fixed point instead of doubles: the error is that of the
-    /// rounding of a coefficient, plus about 2^-96 of the scale. Doubles reach this only for scales below 2^50. All
+    /// Encodes like [`Ckks::encode_at`], but on the host and in fixed point instead of doubles: the error is that of
+    /// the rounding of a coefficient, plus about 2^-96 of the scale. Doubles reach this only for scales below 2^50. All
     /// numbers must be below 2^24 in absolute value.
     ///
     /// # Errors
@@ -124,8 +124,8 @@ impl Ckks {
     /// Encrypts a batch of plaintexts. The ciphertexts have the level and scale of the plaintexts.
     ///
     /// # Errors
-    /// [`Error::Foreign`] if an argument was made for parameters other than this scheme's; [`Error::Engine`] if the
-    /// engine fails.
+    /// [`Foreign`](crate::rlwe::Error::Foreign) if an argument was made for parameters other than this scheme's;
+    /// [`Error::Engine`] if the engine fails.
     pub fn encrypt(&self, plaintext: &Plaintext, key: &PublicKey, randomness: &mut Randomness) -> Result<Ciphertext> {
         self.own(&plaintext.0.parameters, "the plaintext")?;
         let Items { level, scale, batch, .. } = plaintext.0;
@@ -142,8 +142,8 @@ impl Ckks {
     /// [`Ckks::decrypt_flooded`] for results that others will see.
     ///
     /// # Errors
-    /// [`Error::Foreign`] if an argument was made for parameters other than this scheme's; [`Error::Engine`] if the
-    /// engine fails.
+    /// [`Foreign`](crate::rlwe::Error::Foreign) if an argument was made for parameters other than this scheme's;
+    /// [`Error::Engine`] if the engine fails.
     pub fn decrypt(&self, ciphertext: &Ciphertext, key: &SecretKey) -> Result<Vec<Vec<Complex64>>> {
         self.decrypt_with(ciphertext, key, None)
     }

@@ -15,8 +15,8 @@ impl Ckks {
     ///
     /// # Errors
     /// [`Error::Levels`], [`Error::Scales`] or [`Error::Batches`] if the operands differ in level, scale or number of
-    /// items; [`Error::Foreign`] if an operand was made for parameters other than this scheme's; [`Error::Engine`] if
-    /// the engine fails.
+    /// items; [`Foreign`](crate::rlwe::Error::Foreign) if an operand was made for parameters other than this scheme's;
+    /// [`Error::Engine`] if the engine fails.
     pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
         self.linear(Operation::Add, a, b)
     }
@@ -43,8 +43,8 @@ impl Ckks {
     /// Negates each ciphertext of the batch.
     ///
     /// # Errors
-    /// [`Error::Foreign`] if an argument was made for parameters other than this scheme's; [`Error::Engine`] if the
-    /// engine fails.
+    /// [`Foreign`](crate::rlwe::Error::Foreign) if an argument was made for parameters other than this scheme's;
+    /// [`Error::Engine`] if the engine fails.
     pub fn negate(&self, a: &Ciphertext) -> Result<Ciphertext> {
         self.turned(Operation::Negate, a, a.level(), a.scale())
     }
@@ -119,8 +119,8 @@ impl Ckks {
     /// the product of both scales.
     ///
     /// # Errors
-    /// The errors of [`Ckks::multiply_plain`]; [`Error::Foreign`] also if the key was made for parameters other than
-    /// this scheme's.
+    /// The errors of [`Ckks::multiply_plain`]; [`Foreign`](crate::rlwe::Error::Foreign) also if the key was made for
+    /// parameters other than this scheme's.
     pub fn multiply(&self, a: &Ciphertext, b: &Ciphertext, key: &RelinearisationKey) -> Result<Ciphertext> {
         self.product(a, Some(b), key, false)
     }
@@ -172,8 +172,8 @@ impl Ckks {
     /// # Errors
     /// [`Error::NoLevel`] at level 0; [`Error::LowScale`] if the new scale would be below the rounding error, because
     /// no product raised the scale before; [`Error::Scale`] if the new scale does not fit the lower level;
-    /// [`Error::Foreign`] if `a` was made for parameters other than this scheme's; [`Error::Engine`] if the engine
-    /// fails.
+    /// [`Foreign`](crate::rlwe::Error::Foreign) if `a` was made for parameters other than this scheme's;
+    /// [`Error::Engine`] if the engine fails.
     pub fn rescale(&self, a: &Ciphertext) -> Result<Ciphertext> {
         let (level, scale) = self.rescaled(a.level(), a.scale())?;
         self.turned(Operation::Rescale, a, level, scale)
@@ -200,8 +200,8 @@ impl Ckks {
     ///
     /// # Errors
     /// [`Error::NoLevel`] if `level` is above that of `a`; [`Error::Scale`] unless the scale is below half of the
-    /// modulus at `level`; [`Error::Foreign`] if `a` was made for parameters other than this scheme's;
-    /// [`Error::Engine`] if the engine fails.
+    /// modulus at `level`; [`Foreign`](crate::rlwe::Error::Foreign) if `a` was made for parameters other than this
+    /// scheme's; [`Error::Engine`] if the engine fails.
     pub fn drop_to(&self, a: &Ciphertext, level: usize) -> Result<Ciphertext> {
         if level > a.level() {
             return Err(Error::NoLevel { from: a.level(), wanted: level as i64 });
@@ -214,8 +214,9 @@ impl Ckks {
     /// Rotates the slots by `steps` to the left (right if negative).
     ///
     /// # Errors
-    /// [`Error::NoRotationKey`] if `keys` has no key for this rotation; [`Error::Foreign`] if an argument was made for
-    /// parameters other than this scheme's; [`Error::Engine`] if the engine fails.
+    /// [`NoRotationKey`](crate::rlwe::Error::NoRotationKey) if `keys` has no key for this rotation;
+    /// [`Foreign`](crate::rlwe::Error::Foreign) if an argument was made for parameters other than this scheme's;
+    /// [`Error::Engine`] if the engine fails.
     pub fn rotate(&self, a: &Ciphertext, steps: i64, keys: &GaloisKeys) -> Result<Ciphertext> {
         self.one(self.rotations(a, &[steps], keys)?)
     }
@@ -238,8 +239,9 @@ impl Ckks {
     /// Replaces the number in every slot by its complex conjugate.
     ///
     /// # Errors
-    /// [`Error::NoConjugationKey`] if `keys` has no key for conjugation; [`Error::Foreign`] if an argument was made for
-    /// parameters other than this scheme's; [`Error::Engine`] if the engine fails.
+    /// [`NoConjugationKey`](crate::rlwe::Error::NoConjugationKey) if `keys` has no key for conjugation;
+    /// [`Foreign`](crate::rlwe::Error::Foreign) if an argument was made for parameters other than this scheme's;
+    /// [`Error::Engine`] if the engine fails.
     pub fn conjugate(&self, a: &Ciphertext, keys: &GaloisKeys) -> Result<Ciphertext> {
         self.keys().own(keys.parameters(), "the rotation keys")?;
         self.one(self.automorphisms(a, &[keys.conjugation()?])?)

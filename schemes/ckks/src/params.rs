@@ -35,9 +35,10 @@ impl Parameters {
     /// has as many primes as P, except that the last may have fewer.
     ///
     /// # Errors
-    /// [`Insecure`](rlwe::Error::Insecure) if Q·P has too many bits for 128-bit security. [`Parameters`](rlwe::Error::Parameters) unless the degree is
-    /// 2^4 to 2^17, Q and P have primes of 20 to 61 bits each, and no digit has more bits than P. [`Error::Engine`] if
-    /// there are not enough primes of a requested length.
+    /// [`Insecure`](crate::rlwe::Error::Insecure) if Q·P has too many bits for 128-bit security.
+    /// [`Parameters`](crate::rlwe::Error::Parameters) unless the degree is 2^4 to 2^17, Q and P have primes of 20 to 61
+    /// bits each, and no digit has more bits than P. [`Error::Engine`] if there are not enough primes of a requested
+    /// length.
     pub fn new(log_n: u32, q_bits: &[u32], p_bits: &[u32]) -> Result<Self> {
         Ok(Self::of(rlwe::Parameters::new(log_n, q_bits, p_bits)?, q_bits))
     }
@@ -46,7 +47,7 @@ impl Parameters {
     /// benchmarks.
     ///
     /// # Errors
-    /// The errors of [`Parameters::new`], except [`Insecure`](rlwe::Error::Insecure).
+    /// The errors of [`Parameters::new`], except [`Insecure`](crate::rlwe::Error::Insecure).
     pub fn insecure(log_n: u32, q_bits: &[u32], p_bits: &[u32]) -> Result<Self> {
         Ok(Self::of(rlwe::Parameters::insecure(log_n, q_bits, p_bits)?, q_bits))
     }
@@ -60,8 +61,8 @@ impl Parameters {
     /// because one such prime is too short for a scale.
     ///
     /// # Errors
-    /// [`Parameters`](rlwe::Error::Parameters) unless `primes` is at least 1 and rescaling keeps a prime of Q. If Q has only one prime, 1
-    /// is allowed.
+    /// [`Parameters`](crate::rlwe::Error::Parameters) unless `primes` is at least 1 and rescaling keeps a prime of Q.
+    /// If Q has only one prime, 1 is allowed.
     pub fn rescaling_by(mut self, primes: usize) -> Result<Self> {
         if !(1..self.q().len().max(2)).contains(&primes) {
             let all = self.q().len();
@@ -75,7 +76,7 @@ impl Parameters {
     /// Sets the scale for encoding.
     ///
     /// # Errors
-    /// [`Parameters`](rlwe::Error::Parameters) unless the scale is finite and at least 1.
+    /// [`Parameters`](crate::rlwe::Error::Parameters) unless the scale is finite and at least 1.
     pub fn with_scale(mut self, scale: f64) -> Result<Self> {
         if !scale.is_finite() || scale < 1.0 {
             return refused(format!("the scale must be finite and at least 1, not {scale}"));

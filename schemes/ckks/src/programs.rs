@@ -62,8 +62,8 @@ pub(crate) enum Operation {
     RaisingKeys,
     /// From level 0 to the top level.
     Raise,
-    /// The real parts of slots and, unless they are real, the imaginary parts: twice as many ciphertexts. With the number
-    /// of primes of the key for conjugation.
+    /// The real parts of slots and, unless they are real, the imaginary parts: twice as many ciphertexts. With the
+    /// number of primes of the key for conjugation.
     Split {
         real: bool,
         key: usize,

@@ -15,8 +15,9 @@ use crate::types::{Ciphertext, Items};
 /// may be used from several threads.
 ///
 /// Operations are asynchronous: they enqueue work on [`Engine::stream`] and return. Functions that return numbers or
-/// bytes, such as [`Ckks::decrypt`], wait for the result, and so does [`Ckks::encode`], which checks it. Ciphertexts, plaintexts and keys stay on the device.
-/// The same [seed](crate::Randomness::from_seed) and the same numbers give the same bits on every device.
+/// bytes, such as [`Ckks::decrypt`], wait for the result, and so does [`Ckks::encode`], which checks it. Ciphertexts,
+/// plaintexts and keys stay on the device. The same [seed](crate::Randomness::from_seed) and the same numbers give the
+/// same bits on every device.
 #[derive(Clone)]
 pub struct Ckks(Arc<Parts>);
 
@@ -91,10 +92,11 @@ impl Ckks {
         Items { parameters: self.0.parameters.clone(), buffer, level, scale, batch }
     }
 
-    /// Returns [`Error::Foreign`] if the argument `what` was made for parameters other than this scheme's.
+    /// Returns [`Foreign`](crate::rlwe::Error::Foreign) if the argument `what` was made for parameters other than this
+    /// scheme's.
     pub(crate) fn own(&self, parameters: &Arc<Parameters>, what: &'static str) -> Result<()> {
         let same = Arc::ptr_eq(parameters, &self.0.parameters) || **parameters == *self.0.parameters;
-        if same { Ok(()) } else { Err(ringforge_rlwe::Error::Foreign { what }.into()) }
+        if same { Ok(()) } else { Err(crate::rlwe::Error::Foreign { what }.into()) }
     }
 
     pub(crate) fn top_level(&self) -> usize {

@@ -40,8 +40,8 @@ pub struct Level {
     composed: PolyType,
 }
 
-/// The most moduli from which integers are composed, and the most bits of their product: a double cannot hold integers of
-/// more bits.
+/// The most moduli from which integers are composed, and the most bits of their product: a double cannot hold integers
+/// of more bits.
 const COMPOSED: (usize, f64) = (64, 1024.0);
 
 /// The operations that do not depend on the encoding.
@@ -83,8 +83,8 @@ impl Level {
         Ok(Self { basis, drop: parameters.dropped(), embedding: embedding.clone(), composed })
     }
 
-    /// Adds an input `name` of numbers to [encode](Level::encode): for each item one double-precision complex number per
-    /// slot, first the real and then the imaginary part.
+    /// Adds an input `name` of numbers to [encode](Level::encode): for each item one double-precision complex number
+    /// per slot, first the real and then the imaginary part.
     pub fn numbers<'p>(&self, p: &'p Pipeline, name: &str) -> Value<'p> {
         p.bytes(name, self.embedding.count() * COMPLEX).secret()
     }
@@ -162,8 +162,8 @@ impl Level {
         self.relinearised_rescaled([pair, square], key, 1, 0.0)
     }
 
-    /// Relinearises and rescales `times`·(pair + square·s²) plus an integer in all slots, given that `key` switches from
-    /// `times`·s² to s.
+    /// Relinearises and rescales `times`·(pair + square·s²) plus an integer in all slots, given that `key` switches
+    /// from `times`·s² to s.
     pub(crate) fn relinearised_rescaled<'p>(
         &self,
         [pair, square]: [Value<'p>; 2],
@@ -188,8 +188,8 @@ impl Level {
         ciphertext.divide_round(self.drop)
     }
 
-    /// Decrypts and decodes. Before decoding, adds flooding noise with one layer for each multiplier in `noise`; none if
-    /// the list is empty.
+    /// Decrypts and decodes. Before decoding, adds flooding noise with one layer for each multiplier in `noise`; none
+    /// if the list is empty.
     pub(crate) fn decrypt(&self, p: &Pipeline, noise: &[u128]) {
         let message = self.phase(p, self.ciphertext(p, "ciphertext")).inverse();
         let noise = (!noise.is_empty()).then(|| self.flood(p, noise, p.input("random_key"))).flatten();

@@ -11,8 +11,9 @@ impl Ckks {
     /// a circle. Takes about log2(`count`) rotations.
     ///
     /// # Errors
-    /// [`Error::NoRotationKey`](crate::Error::NoRotationKey) if `keys` lacks one of [`Ckks::sum_rotations`]; [`Error::Foreign`](crate::Error::Foreign) if an argument was
-    /// made for parameters other than this scheme's; [`Error::Engine`](crate::Error::Engine) if the engine fails.
+    /// [`NoRotationKey`](crate::rlwe::Error::NoRotationKey) if `keys` lacks one of [`Ckks::sum_rotations`];
+    /// [`Foreign`](crate::rlwe::Error::Foreign) if an argument was made for parameters other than this scheme's;
+    /// [`Error::Engine`](crate::Error::Engine) if the engine fails.
     pub fn sum_slots(&self, a: &Ciphertext, stride: i64, count: usize, keys: &GaloisKeys) -> Result<Ciphertext> {
         let mut sum = self.rotate(a, 0, keys)?;
         for step in sum_steps(count) {
@@ -25,7 +26,8 @@ impl Ckks {
         Ok(sum)
     }
 
-    /// Steps of all rotations that [`Ckks::sum_slots`] needs, to be passed to [`Ckks::galois_keys`].
+    /// Steps of all rotations that [`Ckks::sum_slots`] needs, to be passed to
+    /// [`KeyGenerator::galois_keys`](crate::KeyGenerator::galois_keys).
     #[must_use]
     pub fn sum_rotations(stride: i64, count: usize) -> Vec<i64> {
         sum_steps(count).map(|(SumStep::Double(turn) | SumStep::Append(turn))| stride.wrapping_mul(turn)).collect()

@@ -139,7 +139,7 @@ impl Basis {
         (pair.each() + key.each().divide_round(self.special)).together()
     }
 
-    /// Image of a ciphertext (c_0, c_1) under x → x^k. Takes c_0, the [raised digits](Level::raised) of c_1, and the
+    /// Image of a ciphertext (c_0, c_1) under x → x^k. Takes c_0, the [raised digits](Basis::raised) of c_1, and the
     /// key for that automorphism.
     #[must_use]
     pub fn automorphism<'p>(&self, k: u64, c0: Value<'p>, digits: &Digits<'p>, key: Value<'p>) -> Value<'p> {

@@ -23,6 +23,7 @@ use ringforge::{
 use ringforge_batch::keys::SecretKey;
 use ringforge_batch::keys::pkcs8::{DecodePrivateKey, EncodePrivateKey};
 use ringforge_batch::{Batch, Messages, Signatures};
+use ringforge_bfv::{Bfv, Randomness};
 use ringforge_ml_dsa::MlDsa44;
 use ringforge_ml_kem::MlKem768;
 use ringforge_msm::{Bases, Check, Curve, ScalarForm};
@@ -540,4 +541,32 @@ fn keys_in_pkcs8_are_wiped() {
         assert_eq!(read.seed(), Some(&seed[..]));
     });
     assert_eq!(found, (0, 0));
+}
+
+/// Encrypted integers, equal in all slots: as they are encoded, encrypted, and decrypted.
+#[test]
+fn integers_of_bfv_are_wiped() -> Result<(), ringforge_bfv::Error> {
+    let _turn = turn();
+    let t = ringforge_bfv::Parameters::plain_modulus(10, 60)?;
+    let parameters = ringforge_bfv::Parameters::insecure(10, t, &[60, 60, 60], &[61])?;
+    let (bfv, mut random) = (Bfv::new(&Engine::cpu(), parameters)?, Randomness::from_seed([1; 32]));
+    let secret = bfv.keys().secret_key(&mut random)?;
+    let public = bfv.keys().public_key(&secret, &mut random)?;
+    let (number, mut kept) = (WORD % t, None);
+    let numbers = [vec![number; 1024]];
+    let found = leaks_of(&[[number; 2]], || {
+        let mut run = || -> Result<Vec<Vec<u64>>, ringforge_bfv::Error> {
+            let a = bfv.encrypt(&bfv.encode(&numbers)?, &public, &mut random)?;
+            bfv.decrypt(
+                &bfv.add_plain(&bfv.multiply_plain(&a, &bfv.encode(&[[1u64; 1024]])?)?, &bfv.encode(&[[0u64]])?)?,
+                &secret,
+            )
+        };
+        // the result is not freed before the search ends
+        kept = Some(run());
+        bfv.engine().device().trim();
+    });
+    assert_eq!(found, (0, 0));
+    assert_eq!(kept, Some(Ok(numbers.to_vec())));
+    Ok(())
 }

@@ -12,9 +12,9 @@ const DOUBLINGS: usize = 3;
 
 /// Coefficients of T_0, T_2, …, T_30 of u = (x − ¼)/[`WIDTH`] for cos(2π(x − ¼)/8), near integers x.
 ///
-/// They minimise the mean square error at x = I + t, by least squares with 50 digits. I is an integer with |I| ≤ 16, and t
-/// one of the Chebyshev nodes cos(π/6 + kπ/3)/2^13. I has the distribution of a rounded sum of 33 uniform numbers in
-/// [−½, ½], but each I has a weight of at least 2^-60.
+/// They minimise the mean square error at x = I + t, by least squares with 50 digits. I is an integer with |I| ≤ 16,
+/// and t one of the Chebyshev nodes cos(π/6 + kπ/3)/2^13. I has the distribution of a rounded sum of 33 uniform numbers
+/// in [−½, ½], but each I has a weight of at least 2^-60.
 ///
 /// After the doublings, the error of the sine, divided by 2π, is 2^-46.8 as root mean square. It is at most 2^-38.7 for
 /// |I| ≤ 8, and 2^-18 for |I| = 16, which has a probability of 2^-122 for each number.

@@ -35,7 +35,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// # Errors
-    /// [`Parameters`](ringforge_rlwe::Error::Parameters) if the plan does not fit the parameters.
+    /// [`Parameters`](crate::rlwe::Error::Parameters) if the plan does not fit the parameters.
     pub(super) fn new(ckks: &Ckks, plan: BootstrapPlan) -> Result<Self> {
         let (parameters, top) = (ckks.parameters(), ckks.top_level());
         Raising::new(ckks)?;

@@ -74,7 +74,8 @@ pub(crate) struct Raising<'c> {
 
 impl<'c> Raising<'c> {
     /// # Errors
-    /// [`Parameters`](ringforge_rlwe::Error::Parameters) if P has fewer bits than q_0, or if q_0·P' has too many bits for the sparse secret.
+    /// [`Parameters`](crate::rlwe::Error::Parameters) if P has fewer bits than q_0, or if q_0·P' has too many bits for
+    /// the sparse secret.
     pub(crate) fn new(ckks: &'c Ckks) -> Result<Self> {
         let (parameters, top) = (ckks.parameters(), ckks.level(ckks.top_level())?);
         let (q, p, own) = (parameters.q(), parameters.p(), parameters.limbs(0));
@@ -229,8 +230,8 @@ mod tests {
         Ok(())
     }
 
-    /// Tests that raised coefficients are those of the ciphertext plus q_0·I, and the distribution of I: a rounded sum of
-    /// 33 uniform numbers in [−½, ½].
+    /// Tests that raised coefficients are those of the ciphertext plus q_0·I, and the distribution of I: a rounded sum
+    /// of 33 uniform numbers in [−½, ½].
     #[test]
     fn multiples_of_the_modulus_are_bounded() -> Result<()> {
         let parameters = Parameters::insecure(12, &[50, 40, 40], &[51])?.with_scale(2f64.powi(36))?;
