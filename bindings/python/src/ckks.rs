@@ -248,17 +248,22 @@ impl Ckks {
         self.made(py, |ckks| ckks.evaluate(&polynomial.0, &a.0, &key.0))
     }
 
-    /// Encodes a matrix of `size` rows.
+    /// Encodes a matrix of `size` rows, for vectors that repeat or for blocks of slots.
     fn matrix(
         &self,
         py: Python<'_>,
         numbers: PyReadonlyArray1<'_, Complex64>,
         size: usize,
         level: usize,
+        blocks: bool,
     ) -> PyResult<LinearMap> {
         let numbers = numbers.as_slice()?;
         let rows: Vec<&[Complex64]> = numbers.chunks((numbers.len() / size.max(1)).max(1)).collect();
-        run(py, || self.ckks.matrix(&rows, level)).map(LinearMap)
+        run(py, || match blocks {
+            true => self.ckks.block_matrix(&rows, level),
+            false => self.ckks.matrix(&rows, level),
+        })
+        .map(LinearMap)
     }
 
     fn bootstrapper(&self, py: Python<'_>, to_coefficients: usize, to_slots: usize) -> PyResult<Bootstrapper> {

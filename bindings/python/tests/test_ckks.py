@@ -98,6 +98,10 @@ def test_matrices_multiply():
     keys = ckks.keys(secret, matrix.rotations)
     found = secret.decrypt(keys.encrypt(np.tile(x, ckks.slots // 16)).apply(matrix))
     close(found[:16], rows @ x + 0j)
+    blocks = ckks.matrix(rows, blocks=True)
+    x = RNG.uniform(-1, 1, (2, ckks.slots // 16, 16))
+    found = secret.decrypt(ckks.keys(secret, blocks.rotations).encrypt(x.reshape(2, -1)).apply(blocks))
+    close(found.reshape(x.shape), x @ rows.T + 0j)
     with pytest.raises(ArgumentError, match="no key for a rotation|rotation"):
         ckks.keys(secret).encrypt(x).apply(matrix)
 

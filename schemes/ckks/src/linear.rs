@@ -105,14 +105,38 @@ impl Ckks {
     /// [`Error::Matrix`] unless the matrix is square and d divides the number of slots; the errors of
     /// [`Ckks::linear_map`].
     pub fn matrix(&self, rows: &[impl AsRef<[Complex64]>], level: usize) -> Result<LinearMap> {
+        let size = rows.len() as i64;
+        self.matrix_of(rows, level, 0..size, |column| Some(column.rem_euclid(size)))
+    }
+
+    /// Encodes a d × d matrix like [`Ckks::matrix`], for slots in blocks of d that each hold a vector of their own. It maps
+    /// each of these vectors. A matrix takes about 1.4 times the rotations of [`Ckks::matrix`], and does slots / d products.
+    ///
+    /// # Errors
+    /// The errors of [`Ckks::matrix`].
+    pub fn block_matrix(&self, rows: &[impl AsRef<[Complex64]>], level: usize) -> Result<LinearMap> {
+        let size = rows.len() as i64;
+        self.matrix_of(rows, level, 1 - size..size, |column| (0..size).contains(&column).then_some(column))
+    }
+
+    /// The map whose diagonals `distances` have the entries of a matrix in each block of slots. `column` is the column of a
+    /// place to the right or left of the matrix; `None` if there is a 0.
+    fn matrix_of(
+        &self,
+        rows: &[impl AsRef<[Complex64]>],
+        level: usize,
+        distances: core::ops::Range<i64>,
+        column: impl Fn(i64) -> Option<i64>,
+    ) -> Result<LinearMap> {
         let (slots, size) = (self.parameters().slots(), rows.len());
         let rows: Vec<&[Complex64]> = rows.iter().map(AsRef::as_ref).collect();
         let columns = rows.iter().map(|row| row.len()).find(|&columns| columns != size);
         if size == 0 || slots % size != 0 || columns.is_some() {
             return Err(Error::Matrix { rows: size, columns: columns.unwrap_or(size), slots });
         }
-        let entry = |d: usize, slot: usize| rows[slot % size][(slot + d) % size];
-        let diagonals = (0..size).map(|d| (d as i64, (0..slots).map(|slot| entry(d, slot)).collect()));
+        let entry =
+            |d: i64, row: usize| column(row as i64 + d).map_or(Complex64::ZERO, |column| rows[row][column as usize]);
+        let diagonals = distances.map(|d| (d, (0..slots).map(|slot| entry(d, slot % size)).collect()));
         self.linear_map(&diagonals.collect::<Vec<_>>(), level)
     }
 

@@ -156,6 +156,14 @@ fn matrices_multiply() -> Result<()> {
     let row = |i: usize| (0..size).map(|j| entries[i * size + j] * vector[j]).sum();
     let wanted: Vec<Complex64> = (0..size).map(row).collect();
     scheme.check(&found, &[wanted.repeat(slots / size)], 1e-7);
+    // a vector of its own in each block of slots
+    let vectors = scheme.numbers(7, 1);
+    let blocks = c.block_matrix(&rows, 2)?;
+    let keys = c.keys().galois_keys(&scheme.secret, &blocks.rotations(), false, &mut scheme.random)?;
+    let found = c.apply(&blocks, &scheme.encrypt(&vectors, 2)?, &keys)?;
+    let row = |vector: &[Complex64], i: usize| (0..size).map(|j| entries[i * size + j] * vector[j]).sum();
+    let wanted = vectors[0].chunks(size).flat_map(|vector| (0..size).map(move |i| row(vector, i)));
+    scheme.check(&found, &[wanted.collect()], 1e-7);
     let few = c.keys().galois_keys(&scheme.secret, &[1], false, &mut scheme.random)?;
     assert!(matches!(c.apply(&matrix, &encrypted, &few), Err(Error::Rlwe(rlwe::Error::NoRotationKey { steps: 2 }))));
     // This matrix has 64 numbers, but it is 4 × 16.

@@ -101,14 +101,15 @@ class Ckks(Unchanging):
         """Reads a secret key that `CkksSecretKey.save` wrote, for the same parameters."""
         return CkksSecretKey(self, self._native.read_secret_key(saved))
 
-    def matrix(self, rows: ArrayLike, level: int | None = None) -> CkksMatrix:
+    def matrix(self, rows: ArrayLike, level: int | None = None, *, blocks: bool = False) -> CkksMatrix:
         """Encodes a square matrix for products with ciphertexts of this level, by default the level of fresh ones. Its
-        size must divide `slots`. Vectors must repeat in all slots."""
+        size must divide `slots`. Vectors must repeat in all slots. With `blocks`, each block of as many slots holds a
+        vector of its own."""
         numbers = np.ascontiguousarray(rows, np.complex128)
         if numbers.ndim != 2:
             raise ArgumentError(f"rows: expected two dimensions, got shape {numbers.shape}")
         level = self.levels if level is None else level
-        return CkksMatrix(self._native.matrix(numbers.reshape(-1), len(numbers), level))
+        return CkksMatrix(self._native.matrix(numbers.reshape(-1), len(numbers), level, blocks))
 
     @staticmethod
     def sum_rotations(count: int, stride: int = 1) -> list[int]:
