@@ -44,7 +44,7 @@ struct Modulus60 {
     u32 inverse;  // -q^-1 mod 2^30
 
     // in: first + sum of K products x y, with first, y < q < 2^c, x < 2^b; K (2^b + 2^c) <= 14 2^60,
-    // K 2^(b - 60) < 2^Bits - 1
+    // K 2^(b - 60) <= 2^Bits - 1
     // out: the sum / 2^60 mod q, < q
     // Two steps divide by 2^30 each. Then the sum is below (K 2^(b - 60) + 1) q.
     template <u32 Bits>

@@ -52,10 +52,10 @@ impl Multiplied {
         }
     }
 
-    /// A product of BFV with auxiliary primes R, of which `primes.dropped` says the number: both operands are extended to
-    /// R·Q, multiplied, divided by Q, converted back to Q, and relinearised.
-    pub(crate) fn of_bfv(primes: Primes) -> Self {
-        let Primes { q, p, dropped: r } = primes;
+    /// A product of BFV with `r` auxiliary primes R: both operands are extended to R·Q, multiplied, divided by Q, converted
+    /// back to Q, and relinearised.
+    pub(crate) fn of_bfv(primes: Primes, r: usize) -> Self {
+        let Primes { q, p, .. } = primes;
         let extended = Self::rows(q + r) + Self::conversion(q, r, true);
         let divided = Self::rows(q + r) + Self::conversion(q, r, true) + Self::products(r);
         let back = Self::conversion(r, q, true) + Self::rows(q);
@@ -123,11 +123,10 @@ mod tests {
         assert_eq!(Multiplied::of("rotate", primes), raised + Multiplied::products(24) + quotient.times(2));
         assert_eq!(Multiplied::of("add", primes), Multiplied::default());
         // with five auxiliary primes: 4 extensions, products, 3 quotients that are converted back, relinearisation
-        let primes = Primes { dropped: 5, ..primes };
         let extended = Multiplied { rows: 9, products: 10 + 20, remainders: 9 };
         let back = Multiplied { rows: 9 + 4, products: 10 + 20 + 5 + 15 + 20, remainders: 9 + 9 };
         let relinearised = Multiplied::of("rotate", primes);
         let wanted = extended.times(4) + Multiplied::products(36) + back.times(3) + relinearised;
-        assert_eq!(Multiplied::of_bfv(primes), wanted);
+        assert_eq!(Multiplied::of_bfv(primes, 5), wanted);
     }
 }

@@ -76,8 +76,7 @@ def evaluate(name, ckks, level, layers, activation, encrypted, images, labels, b
         h = encrypted[0](a.apply(first) + bias[0])
         return (h if bootstrap is None else h.bootstrap(real=True)).apply(last) + bias[1]
 
-    network()  # compiles the programs
-    secret.decrypt(a)  # waits for the device
+    secret.decrypt(network())  # compiles the programs
     start = time.perf_counter()
     result = network()
     found = secret.decrypt(result)

@@ -1,48 +1,21 @@
 //! RNS-CKKS: arithmetic on encrypted complex numbers. Numbers are flat arrays of complex128.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use numpy::{Complex64, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use ringforge_bindings::may_work;
-use ringforge_ckks::{self as ckks, BootstrapPlan, Parameters, Randomness};
+use ringforge_ckks::{self as ckks, BootstrapPlan, Parameters};
 use zeroize::Zeroize;
 
 use crate::engine::Engine;
-use crate::error::{exception, named};
-
-/// Runs work without the GIL, unless this process was forked. Converts an error to an exception of the package.
-fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> ckks::Result<T> + Send) -> PyResult<T> {
-    py.detach(|| may_work().map_err(ckks::Error::Engine).and_then(|()| work())).map_err(|error| match error {
-        ckks::Error::Engine(error) => exception(&error),
-        other => named("ArgumentError", other.to_string()),
-    })
-}
-
-/// Classes that hold an object of the scheme.
-macro_rules! classes {
-    ($($(#[$doc:meta])* $name:ident),*) => {$(
-        $(#[$doc])*
-        #[pyclass(frozen, module = "pyringforge._native")]
-        #[derive(Debug)]
-        pub(crate) struct $name(ckks::$name);
-    )*};
-}
+use crate::error::named;
+use crate::rlwe::{GaloisKeys, KeyGenerator, PublicKey, RelinearisationKey, SecretKey, SharedRandomness, classes, run};
 
 classes! {
+    ckks:
     /// Encoded numbers.
     Plaintext,
     /// Encrypted numbers.
     Ciphertext,
-    /// A secret key.
-    SecretKey,
-    /// A public key.
-    PublicKey,
-    /// A relinearisation key.
-    RelinearisationKey,
-    /// Keys for rotations and conjugation.
-    GaloisKeys,
     /// An encoded linear map.
     LinearMap,
     /// A polynomial with real coefficients.
@@ -58,7 +31,10 @@ classes! {
 #[derive(Debug)]
 pub(crate) struct Ckks {
     ckks: ckks::Ckks,
-    randomness: Mutex<Randomness>,
+    /// Generates keys, and reads and writes their bytes.
+    #[pyo3(get)]
+    keys: Py<KeyGenerator>,
+    randomness: SharedRandomness,
 }
 
 #[pymethods]
@@ -83,8 +59,9 @@ impl Ckks {
             let parameters = scale.map_or(Ok(parameters.clone()), |scale| parameters.with_scale(scale))?;
             ckks::Ckks::new(&engine.engine, parameters)
         };
-        let randomness = Mutex::new(seed.map_or_else(Randomness::system, Randomness::from_seed));
-        Ok(Self { ckks: run(py, made)?, randomness })
+        let (ckks, randomness) = (run(py, made)?, SharedRandomness::new(seed));
+        let keys = Py::new(py, KeyGenerator::new(ckks.keys(), &randomness))?;
+        Ok(Self { ckks, keys, randomness })
     }
 
     #[getter]
@@ -102,29 +79,6 @@ impl Ckks {
         self.ckks.parameters().scale()
     }
 
-    fn secret_key(&self, py: Python<'_>) -> PyResult<SecretKey> {
-        run(py, || Ok(self.ckks.keys().secret_key(&mut self.randomness())?)).map(SecretKey)
-    }
-
-    fn public_key(&self, py: Python<'_>, secret: &SecretKey) -> PyResult<PublicKey> {
-        run(py, || Ok(self.ckks.keys().public_key(&secret.0, &mut self.randomness())?)).map(PublicKey)
-    }
-
-    fn relinearisation_key(&self, py: Python<'_>, secret: &SecretKey) -> PyResult<RelinearisationKey> {
-        run(py, || Ok(self.ckks.keys().relinearisation_key(&secret.0, &mut self.randomness())?)).map(RelinearisationKey)
-    }
-
-    fn galois_keys(
-        &self,
-        py: Python<'_>,
-        secret: &SecretKey,
-        rotations: Vec<i64>,
-        conjugates: bool,
-    ) -> PyResult<GaloisKeys> {
-        run(py, || Ok(self.ckks.keys().galois_keys(&secret.0, &rotations, conjugates, &mut self.randomness())?))
-            .map(GaloisKeys)
-    }
-
     /// Encodes items of `slots` numbers each.
     fn encode(
         &self,
@@ -139,7 +93,7 @@ impl Ckks {
     }
 
     fn encrypt(&self, py: Python<'_>, plaintext: &Plaintext, key: &PublicKey) -> PyResult<Ciphertext> {
-        run(py, || self.ckks.encrypt(&plaintext.0, &key.0, &mut self.randomness())).map(Ciphertext)
+        run(py, || self.ckks.encrypt(&plaintext.0, &key.0, &mut self.randomness.get())).map(Ciphertext)
     }
 
     /// Decrypts to an array of all items' numbers.
@@ -278,7 +232,7 @@ impl Ckks {
         bootstrapper: &Bootstrapper,
         secret: &SecretKey,
     ) -> PyResult<BootstrapKeys> {
-        run(py, || bootstrapper.0.keys(&secret.0, &mut self.randomness())).map(BootstrapKeys)
+        run(py, || bootstrapper.0.keys(&secret.0, &mut self.randomness.get())).map(BootstrapKeys)
     }
 
     fn bootstrap(
@@ -307,53 +261,9 @@ impl Ckks {
     fn read_ciphertext(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<Ciphertext> {
         self.made(py, |ckks| ckks.ciphertext_from_bytes(bytes))
     }
-
-    fn write_keys<'py>(
-        &self,
-        py: Python<'py>,
-        public: &PublicKey,
-        relinearise: &RelinearisationKey,
-        galois: &GaloisKeys,
-    ) -> PyResult<[Bound<'py, PyBytes>; 3]> {
-        let bytes = || {
-            let public = self.ckks.keys().public_key_to_bytes(&public.0)?;
-            let relinearise = self.ckks.keys().relinearisation_key_to_bytes(&relinearise.0)?;
-            Ok([public, relinearise, self.ckks.keys().galois_keys_to_bytes(&galois.0)?])
-        };
-        let bytes = run(py, bytes)?;
-        Ok(bytes.map(|bytes| PyBytes::new(py, &bytes)))
-    }
-
-    fn read_keys(
-        &self,
-        py: Python<'_>,
-        public: &[u8],
-        relinearise: &[u8],
-        galois: &[u8],
-    ) -> PyResult<(PublicKey, RelinearisationKey, GaloisKeys)> {
-        let keys = || {
-            let public = PublicKey(self.ckks.keys().public_key_from_bytes(public)?);
-            let relinearise = RelinearisationKey(self.ckks.keys().relinearisation_key_from_bytes(relinearise)?);
-            Ok((public, relinearise, GaloisKeys(self.ckks.keys().galois_keys_from_bytes(galois)?)))
-        };
-        run(py, keys)
-    }
-
-    fn write_secret_key<'py>(&self, py: Python<'py>, key: &SecretKey) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = run(py, || Ok(self.ckks.keys().secret_key_to_bytes(&key.0)?))?;
-        Ok(PyBytes::new(py, &bytes))
-    }
-
-    fn read_secret_key(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<SecretKey> {
-        run(py, || Ok(self.ckks.keys().secret_key_from_bytes(bytes)?)).map(SecretKey)
-    }
 }
 
 impl Ckks {
-    fn randomness(&self) -> MutexGuard<'_, Randomness> {
-        self.randomness.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn made(
         &self,
         py: Python<'_>,

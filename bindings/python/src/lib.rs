@@ -8,10 +8,11 @@
 //! | --- | --- |
 //! | `engine.rs`, `ring.rs`, `pinned.rs` | Devices; transforms and products; page-locked host memory. |
 //! | `kem.rs`, `ml_dsa.rs`, `sm2.rs` | Batches, with the errors of single items. |
-//! | `ckks.rs` | Arithmetic on encrypted numbers. |
+//! | `ckks.rs`, `bfv.rs`, `rlwe.rs` | Arithmetic on encrypted numbers and integers; their keys. |
 //! | `device.rs`, `tensor.rs`, `dlpack.rs` | Device arrays: the engine's, and those of other libraries by DLPack. |
 //! | `error.rs` | Errors as exceptions of the package. |
 
+mod bfv;
 mod ckks;
 mod device;
 mod dlpack;
@@ -21,6 +22,7 @@ mod kem;
 mod ml_dsa;
 mod pinned;
 mod ring;
+mod rlwe;
 mod sm2;
 mod tensor;
 
@@ -28,10 +30,9 @@ mod tensor;
 #[pyo3::pymodule(name = "_native")]
 mod native {
     #[pymodule_export]
-    use crate::ckks::{
-        BootstrapKeys, Bootstrapper, Ciphertext, Ckks, GaloisKeys, LinearMap, Plaintext, Polynomial, PublicKey,
-        RelinearisationKey, SecretKey,
-    };
+    use crate::bfv::{Bfv, BfvCiphertext, BfvPlaintext};
+    #[pymodule_export]
+    use crate::ckks::{BootstrapKeys, Bootstrapper, Ciphertext, Ckks, LinearMap, Plaintext, Polynomial};
     #[pymodule_export]
     use crate::device::DeviceArray;
     #[pymodule_export]
@@ -44,6 +45,8 @@ mod native {
     use crate::pinned::pinned;
     #[pymodule_export]
     use crate::ring::Ring;
+    #[pymodule_export]
+    use crate::rlwe::{GaloisKeys, KeyGenerator, PublicKey, RelinearisationKey, SecretKey};
     #[pymodule_export]
     use crate::sm2::{Sm2, sm2_digest};
     #[pymodule_export]

@@ -21,10 +21,12 @@ pub(super) trait Stored: Pod + Zeroize + Send + Sync {
 macro_rules! stored {
     ($($word:ty),*) => {$(
         impl Stored for $word {
+            #[inline(always)]
             #[allow(clippy::cast_lossless, clippy::unnecessary_cast)]
             fn get(self) -> u64 {
                 self as u64
             }
+            #[inline(always)]
             #[allow(clippy::cast_possible_truncation)]
             fn put(x: u64) -> Self {
                 x as Self

@@ -10,7 +10,8 @@ use core::ops::Range;
 pub(super) const MOST: usize = 32;
 /// Number of sums computed together: enough for the compiler to vectorise, few enough to stay in registers.
 pub(super) const LANES: usize = 16;
-/// One number for each of the sums computed together.
+/// One number for each of the sums computed together. Code on them is in loops, because closures, as `map` takes, are not
+/// compiled for AVX2.
 pub(super) type Lanes = [u64; LANES];
 
 /// The constants of a sum Σ number·weight modulo an odd q: the modulus q of at least 3, a constant, and weights below q.

@@ -22,10 +22,8 @@ pub enum Error {
         got: usize,
     },
     /// An integer that the plaintext modulus cannot represent.
-    #[error("{number} does not fit the plaintext modulus {modulus}: integers must be {}", range(*.signed))]
+    #[error("an integer does not fit the plaintext modulus t = {modulus}: it must be {}", range(*.signed))]
     Number {
-        /// The integer.
-        number: i128,
         /// The plaintext modulus t.
         modulus: u64,
         /// Whether the integers were to be from −(t − 1)/2 to (t − 1)/2, not from 0 to t − 1.

@@ -22,10 +22,7 @@ impl Bfv {
     /// [`Error::Engine`] if the engine fails.
     pub fn encode<T: AsRef<[u64]>>(&self, items: &[T]) -> Result<Plaintext> {
         let modulus = self.parameters().t();
-        let residue = |&x: &u64| match x < modulus {
-            true => Ok(x),
-            false => Err(Error::Number { number: x.into(), modulus, signed: false }),
-        };
+        let residue = |&x: &u64| if x < modulus { Ok(x) } else { Err(Error::Number { modulus, signed: false }) };
         self.encode_residues(items, residue)
     }
 
@@ -36,8 +33,9 @@ impl Bfv {
     pub fn encode_signed<T: AsRef<[i64]>>(&self, items: &[T]) -> Result<Plaintext> {
         let modulus = self.parameters().t();
         let residue = |&x: &i64| match x.unsigned_abs() <= modulus / 2 {
-            true => Ok(x.rem_euclid(modulus as i64) as u64),
-            false => Err(Error::Number { number: x.into(), modulus, signed: true }),
+            // without a branch or a division: t is added to negative integers
+            true => Ok((x + (modulus as i64 & x >> 63)) as u64),
+            false => Err(Error::Number { modulus, signed: true }),
         };
         self.encode_residues(items, residue)
     }
@@ -83,20 +81,14 @@ impl Bfv {
 
     /// Decrypts ciphertexts. Returns the integers in all slots, below t, one vector per ciphertext.
     ///
-    /// BFV protects no key against those who may choose ciphertexts and learn their decryptions, or whether decryption
-    /// failed.
+    /// BFV is not secure against chosen ciphertexts: their decryptions, or whether decryption failed, reveal the key.
     ///
     /// # Errors
     /// [`Error::Noise`] if less than one bit of noise budget is left, so that integers may be wrong;
     /// [`Foreign`](ringforge_rlwe::Error::Foreign) if an argument was made for parameters other than this scheme's;
     /// [`Error::Engine`] if the engine fails.
     pub fn decrypt(&self, ciphertext: &Ciphertext, key: &SecretKey) -> Result<Vec<Vec<u64>>> {
-        let (slots, budgets) = self.decrypted(ciphertext, key)?;
-        if let Some((item, &budget)) = budgets.iter().enumerate().find(|(_, budget)| **budget < LEAST_BUDGET) {
-            return Err(Error::Noise { item, budget });
-        }
-        let item = |item: &[u64]| self.places().iter().map(|&place| item[place as usize]).collect();
-        Ok(slots.chunks_exact(self.parameters().slots()).map(item).collect())
+        self.decrypt_to(ciphertext, key, |x| x)
     }
 
     /// Decrypts like [`Bfv::decrypt`], to integers from −(t − 1)/2 to (t − 1)/2.
@@ -104,10 +96,22 @@ impl Bfv {
     /// # Errors
     /// The errors of [`Bfv::decrypt`].
     pub fn decrypt_signed(&self, ciphertext: &Ciphertext, key: &SecretKey) -> Result<Vec<Vec<i64>>> {
-        let modulus = self.parameters().t();
-        let signed = |x: u64| if x > modulus / 2 { x as i64 - modulus as i64 } else { x as i64 };
-        let items = self.decrypt(ciphertext, key)?;
-        Ok(items.into_iter().map(|item| item.into_iter().map(signed).collect()).collect())
+        let modulus = self.parameters().t() as i64;
+        self.decrypt_to(ciphertext, key, |x| {
+            let x = x as i64;
+            // without a branch: t is subtracted from integers above t/2
+            x - (modulus & (modulus / 2 - x) >> 63)
+        })
+    }
+
+    /// Decrypts, and converts the residue in each slot.
+    fn decrypt_to<X>(&self, ciphertext: &Ciphertext, key: &SecretKey, to: impl Fn(u64) -> X) -> Result<Vec<Vec<X>>> {
+        let (slots, budgets) = self.decrypted(ciphertext, key)?;
+        if let Some((item, &budget)) = budgets.iter().enumerate().find(|(_, budget)| **budget < LEAST_BUDGET) {
+            return Err(Error::Noise { item, budget });
+        }
+        let item = |item: &[u64]| self.places().iter().map(|&place| to(item[place as usize])).collect();
+        Ok(slots.chunks_exact(self.parameters().slots()).map(item).collect())
     }
 
     /// Noise budget of each ciphertext, in bits: log2 of the ratio of the largest noise that decrypts correctly to the
@@ -165,9 +169,6 @@ impl Bfv {
 
 /// The noise budget for these noises, integers in [0, Q) that stand for their centred representatives. `q` is Q in words.
 fn budget(noises: &[u64], q: &[u64]) -> f64 {
-    // numbers as fractions of a power of two, because doubles have no room for Q
-    let fraction = |words: &[u64]| words.iter().fold(0.0, |sum, &word| (sum + word as f64) / 2f64.powi(64));
-    let all = fraction(q);
     let mut negated = Zeroizing::new(vec![0; q.len()]);
     let size = |noise: &[u64]| {
         let mut borrow = false;
@@ -176,8 +177,44 @@ fn budget(noises: &[u64], q: &[u64]) -> f64 {
             let (difference, second) = difference.overflowing_sub(u64::from(borrow));
             (*to, borrow) = (difference, first | second);
         }
-        fraction(noise).min(fraction(&negated))
+        log2(noise).min(log2(&negated))
     };
-    let largest = noises.chunks_exact(q.len()).map(size).fold(0.0, f64::max);
-    (all / largest).log2() - 1.0
+    let largest = noises.chunks_exact(q.len()).map(size).fold(f64::NEG_INFINITY, f64::max);
+    log2(q) - largest - 1.0
+}
+
+/// log2 of an integer in words, lowest first, from its two highest words that are not 0; −∞ for 0.
+fn log2(words: &[u64]) -> f64 {
+    let Some(top) = words.iter().rposition(|&word| word != 0) else { return f64::NEG_INFINITY };
+    let below = top.checked_sub(1).map_or(0, |below| words[below]);
+    (words[top] as f64 + below as f64 / 2f64.powi(64)).log2() + 64.0 * top as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tests noises of both signs and all sizes, for a Q of more bits than doubles have room for.
+    #[test]
+    fn budgets_of_long_moduli_are_logarithms() {
+        let q: Vec<u64> = [&[5][..], &[0; 22], &[1 << 36]].concat();
+        let all = 23.0 * 64.0 + 36.0;
+        for bits in [0, 3, 40, 63, 64, 130, 700, 1400, 1506] {
+            let mut noise = vec![0u64; 24];
+            noise[bits / 64] = 1 << (bits % 64);
+            // Q minus the noise
+            let mut negative = q.clone();
+            let mut borrow = false;
+            for (x, y) in negative.iter_mut().zip(&noise) {
+                let (rest, first) = x.overflowing_sub(*y);
+                let (rest, second) = rest.overflowing_sub(u64::from(borrow));
+                (*x, borrow) = (rest, first | second);
+            }
+            for noise in [&noise, &negative] {
+                let found = budget(&[&[0; 24], &noise[..], &[0; 24]].concat(), &q);
+                assert!((found - (all - bits as f64 - 1.0)).abs() < 1e-9, "{found} for noise of {bits} bits");
+            }
+        }
+        assert_eq!(budget(&[0; 24], &q), f64::INFINITY);
+    }
 }

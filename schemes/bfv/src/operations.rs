@@ -119,7 +119,8 @@ impl Bfv {
     /// Rotates both rows of slots by `steps` to the left (right if negative).
     ///
     /// # Errors
-    /// [`NoRotationKey`](ringforge_rlwe::Error::NoRotationKey) if `keys` has no key for this rotation;
+    /// [`NoRotationKey`](ringforge_rlwe::Error::NoRotationKey) if `keys` has no key for this rotation,
+    /// [`Trimmed`](ringforge_rlwe::Error::Trimmed) if it is for fewer primes;
     /// [`Foreign`](ringforge_rlwe::Error::Foreign) if an argument was made for parameters other than this scheme's;
     /// [`Error::Engine`] if the engine fails.
     pub fn rotate_rows(&self, a: &Ciphertext, steps: i64, keys: &GaloisKeys) -> Result<Ciphertext> {
@@ -145,6 +146,7 @@ impl Bfv {
 
     fn automorphism(&self, a: &Ciphertext, (k, key): (u64, &SwitchingKey)) -> Result<Ciphertext> {
         self.own(&a.0, "the ciphertext")?;
+        key.serves(self.parameters().q().len())?;
         let (program, batch) = (self.program(Operation::Automorphism(k), a.batch())?, a.batch());
         self.ciphertext(batch, |to| {
             let call = program.on(self.stream()?, batch).input("a", a.buffer()).input("key", key.buffer());

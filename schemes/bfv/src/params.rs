@@ -60,7 +60,8 @@ impl Parameters {
 
     fn of(rlwe: rlwe::Parameters, plain_modulus: u64) -> Result<Self> {
         let (order, wide) = (2 * rlwe.degree() as u64, rlwe.word() == 8);
-        let t = Modulus::new(plain_modulus)?;
+        // 2 for a number that is no modulus, and is refused
+        let t = Modulus::new(plain_modulus.max(2))?;
         let why = if t.bits() > MOST_BITS || !t.is_prime() || plain_modulus % order != 1 {
             format!("the plaintext modulus must be a prime of at most {MOST_BITS} bits that is 1 modulo {order}")
         } else if rlwe.q().contains(&t) {
@@ -79,8 +80,12 @@ impl Parameters {
     /// The largest plaintext modulus of `bits` bits for degree 2^`log_n`.
     ///
     /// # Errors
-    /// [`Error::Engine`] if there is none.
+    /// [`Parameters`](rlwe::Error::Parameters) for more than 60 bits; [`Error::Engine`] if there is none.
     pub fn plain_modulus(log_n: u32, bits: u32) -> Result<u64> {
+        if bits > MOST_BITS {
+            let why = format!("the plaintext modulus must have at most {MOST_BITS} bits, not {bits}");
+            return Err(Error::Rlwe(rlwe::Error::Parameters { why }));
+        }
         let order = 2u64.checked_shl(log_n).unwrap_or(0);
         let found = Modulus::ntt_primes(order, bits, 1)?;
         Ok(found.first().and_then(Modulus::value_u64).unwrap_or(0))
@@ -164,7 +169,7 @@ impl Parameters {
 /// must be below R/2.
 fn auxiliary_primes(rlwe: &rlwe::Parameters, t: &Modulus, order: u64) -> Result<Vec<Modulus>> {
     let longest = rlwe.q().iter().map(Modulus::bits).max().unwrap_or(0);
-    // the longest primes that keep the arithmetic of Q; all have at most one bit less than their length says
+    // primes as long as the arithmetic of Q allows; a prime of b bits counts as b - 1
     let each = if rlwe.word() == 4 {
         31
     } else if longest <= 50 {

@@ -1,9 +1,9 @@
 //! The operations of the scheme as steps of a pipeline.
 //!
 //! With the secret key s, c_0 + c_1·s = ⌊Q·m/t⌉ + e for a plaintext m and noise e. A product is computed as by Halevi,
-//! Polyakov and Shoup (eprint 2018/117): the centred parts of both ciphertexts are converted to R, multiplied modulo R·Q,
-//! where nothing wraps around, scaled by t/Q and rounded, which leaves residues modulo R, and converted back to Q. All
-//! conversions are exact.
+//! Polyakov and Shoup (eprint 2018/117). The centred parts of both ciphertexts are converted to R, and multiplied modulo R
+//! and Q, where nothing wraps around. Scaled by t/Q and rounded, the product is known modulo R, and converted back to Q.
+//! All conversions are exact.
 
 use core::ops::Deref;
 

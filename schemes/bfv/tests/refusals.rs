@@ -15,9 +15,9 @@ fn arguments() -> Result<()> {
     let (one, two) = (scheme.encrypt(&[vec![1; 16]])?, scheme.encrypt(&[vec![1; 16], vec![2]])?);
     let bfv = &scheme.bfv;
     assert_eq!(bfv.encode(&[[1u64; 17]]).unwrap_err(), Error::Slots { slots: 16, got: 17 });
-    assert_eq!(bfv.encode(&[[97u64]]).unwrap_err(), Error::Number { number: 97, modulus: 97, signed: false });
+    assert_eq!(bfv.encode(&[[97u64]]).unwrap_err(), Error::Number { modulus: 97, signed: false });
     for number in [49i64, -49, i64::MIN, i64::MAX] {
-        let wanted = Error::Number { number: number.into(), modulus: 97, signed: true };
+        let wanted = Error::Number { modulus: 97, signed: true };
         assert_eq!(bfv.encode_signed(&[[number]]).unwrap_err(), wanted);
     }
     assert_eq!(bfv.add(&one, &two).unwrap_err(), Error::Batches { left: 1, right: 2 });
@@ -26,6 +26,11 @@ fn arguments() -> Result<()> {
     assert_eq!(bfv.add_plain(&one, &plain).unwrap_err(), Error::Batches { left: 1, right: 2 });
     let missing = rlwe::Error::NoRotationKey { steps: 4 };
     assert_eq!(bfv.rotate_rows(&one, 4, &scheme.turn).unwrap_err(), missing.into());
+    // a key for fewer primes
+    let trimmed = bfv.keys().trimmed_galois_keys(&scheme.secret, &[(5, 1)].into(), &mut scheme.random)?;
+    let wanted = rlwe::Error::Trimmed { limbs: 1 };
+    assert_eq!(bfv.rotate_rows(&one, 1, &trimmed).unwrap_err(), wanted.clone().into());
+    assert_eq!(bfv.keys().galois_keys_to_bytes(&trimmed).unwrap_err(), wanted);
     let none = bfv.keys().galois_keys(&scheme.secret, &[], false, &mut scheme.random)?;
     assert_eq!(bfv.rotate_columns(&one, &none).unwrap_err(), rlwe::Error::NoConjugationKey.into());
     Ok(())
@@ -76,7 +81,8 @@ fn parameters() -> Result<()> {
         Parameters::new(12, 65537, &[55; 3], &[56]),
         Err(Error::Rlwe(rlwe::Error::Insecure { bits: 221, most: 106, .. }))
     ));
-    assert!(matches!(Parameters::insecure(4, 0, &[55], &[56]), Err(Error::Engine(_))));
+    assert!(refused(4, 0, &[55; 3], &[56]).contains("prime of at most 60 bits"));
+    assert!(matches!(Parameters::plain_modulus(4, 61), Err(Error::Rlwe(rlwe::Error::Parameters { .. }))));
     Ok(())
 }
 

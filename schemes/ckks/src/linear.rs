@@ -160,6 +160,7 @@ impl Ckks {
         let (to_level, scale) = self.rescaled(level, scale)?;
         let found = map.rotations().into_iter().filter_map(|steps| keys.rotation(steps).transpose());
         let found: Vec<_> = found.collect::<Result<_, _>>()?;
+        found.iter().try_for_each(|(_, key)| key.serves(self.parameters().limbs(level)))?;
         let automorphisms = map.steps.each(|steps| rotation(self.parameters().rlwe(), *steps).1);
         let limbs = found.iter().map(|(k, key)| (*k, key.limbs())).collect();
         let program = self.program(Operation::Linear(automorphisms, limbs), level, batch)?;

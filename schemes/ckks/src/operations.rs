@@ -258,6 +258,7 @@ impl Ckks {
             return Ok(Vec::new());
         }
         let (level, scale, batch) = (a.level(), a.scale(), a.batch());
+        turns.iter().try_for_each(|(_, key)| key.serves(self.parameters().limbs(level)))?;
         let powers = turns.iter().map(|(k, key)| (*k, key.limbs())).collect();
         let program = self.program(Operation::Automorphisms(powers), level, batch)?;
         let size = batch * self.parameters().ciphertext_bytes(level);

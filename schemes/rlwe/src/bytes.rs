@@ -6,8 +6,8 @@
 //!
 //! | kind | primes, items, number | body |
 //! | --- | --- | --- |
-//! | ciphertexts of CKKS | Those of the ciphertexts, the scale as a double. | Residues, 4 or 8 bytes each. |
-//! | ciphertexts of BFV | Those of the ciphertexts, the plaintext modulus. | Residues, 4 or 8 bytes each. |
+//! | ciphertexts of CKKS | Primes of the level, batch, scale as a double. | Residues, 4 or 8 bytes each. |
+//! | ciphertexts of BFV | All primes, batch, plaintext modulus. | Residues, 4 or 8 bytes each. |
 //! | public key, relinearisation key | All primes, 1, 0. | Seed (32 bytes), half that is not expanded from the seed. |
 //! | rotation keys | All primes, number of keys, 0. | By ascending k, for x → x^k: k (8 bytes), seed, half. |
 //! | secret key | All primes, 1, 0. | Coefficients, 2 bits each, lowest bits first: 0, 1, and 2 for −1. |
@@ -135,11 +135,12 @@ impl KeyGenerator {
     /// a 32-byte seed replaces the uniform half of each key.
     ///
     /// # Errors
-    /// The errors of [`KeyGenerator::public_key_to_bytes`].
+    /// The errors of [`KeyGenerator::public_key_to_bytes`]; [`Error::Trimmed`] if a key is for fewer primes of Q.
     pub fn galois_keys_to_bytes(&self, keys: &GaloisKeys) -> Result<Vec<u8>> {
         self.own(&keys.parameters, "the rotation keys")?;
         let mut bytes = self.key_header(ObjectKind::GaloisKeys, keys.keys.len());
         for (k, key) in &keys.keys {
+            key.serves(self.top())?;
             bytes.extend(k.to_le_bytes());
             self.append_key(&mut bytes, &key.seed, &key.buffer)?;
         }

@@ -36,14 +36,21 @@ pub enum Error {
         what: &'static str,
     },
     /// There is no key for a rotation by this many steps.
-    #[error("no key for a rotation by {steps} steps: pass {steps} to `galois_keys`")]
+    #[error("no key for a rotation by {steps} steps: make one for {steps} with the rotation keys")]
     NoRotationKey {
         /// Steps of the rotation to the left, reduced to 0..N/2.
         steps: usize,
     },
     /// There is no key for x → x^-1: conjugation of CKKS, exchange of the rows of BFV.
-    #[error("no key for conjugation or the exchange of rows: set `conjugates` in `galois_keys`")]
+    #[error("no key for conjugation or the exchange of rows: make one with the rotation keys")]
     NoConjugationKey,
+    /// A key of [`trimmed_galois_keys`](crate::KeyGenerator::trimmed_galois_keys) that was made for fewer primes of Q than
+    /// the ciphertext has, or that is to be serialised.
+    #[error("the key is for the first {limbs} primes of Q only: it serves no other ciphertexts, and has no bytes")]
+    Trimmed {
+        /// Number of primes of the key.
+        limbs: usize,
+    },
     /// Bytes that do not encode the expected object, or are for parameters other than this scheme's.
     #[error("cannot decode the {what}: {why}")]
     Malformed {

@@ -166,7 +166,8 @@ impl KeyGenerator {
         self.trimmed_galois_keys(secret, &automorphisms, randomness)
     }
 
-    /// Generates a key for each automorphism x → x^k, for ciphertexts with at most so many primes of Q.
+    /// Generates a key for each automorphism x → x^k, for ciphertexts modulo at most so many of the first
+    /// primes of Q.
     ///
     /// # Errors
     /// The errors of [`KeyGenerator::public_key`].
@@ -183,7 +184,7 @@ impl KeyGenerator {
         Ok(GaloisKeys { parameters: self.parameters.clone(), keys })
     }
 
-    /// Generates a switching key to a secret key, for ciphertexts with at most so many primes of Q.
+    /// Generates a switching key to a secret key, for ciphertexts modulo at most the first `limbs` primes of Q.
     fn switching_key(
         &self,
         secret: &SecretKey,
@@ -197,7 +198,7 @@ impl KeyGenerator {
         program.on(self.stream()?, 1).input("s", &secret.buffer).output("from", &mut from).run()?;
         let program = self.program(KeyOperation::SwitchingKey, limbs, 1)?;
         let (seed, buffer) = self.key_from(&program, secret, Some(&from), randomness)?;
-        Ok(SwitchingKey { parameters: self.parameters.clone(), limbs, seed, buffer })
+        Ok(SwitchingKey { parameters: self.parameters.clone(), limbs: limbs.min(self.top()), seed, buffer })
     }
 
     /// Runs a key generation program on a secret key, a new public seed and new randomness; returns the seed and the
@@ -285,7 +286,7 @@ impl KeyGenerator {
         self.parameters.q().len()
     }
 
-    /// Returns the program of an operation for ciphertexts with so many primes of Q, compiled on first use.
+    /// Returns the program of an operation for ciphertexts modulo the first `limbs` primes of Q, compiled on first use.
     pub(crate) fn program(&self, operation: KeyOperation, limbs: usize, batch: usize) -> Result<Program> {
         let items = self.planned_items(batch);
         let key = (operation, limbs, self.parameters.clone(), items);
@@ -293,7 +294,7 @@ impl KeyGenerator {
         Ok(self.engine.program_of(&key, plan)?)
     }
 
-    /// Plans an operation for ciphertexts with so many primes of Q, to predict its memory. Allocates nothing on the
+    /// Plans an operation for ciphertexts modulo the first `limbs` primes of Q, to predict its memory. Allocates nothing on the
     /// device.
     ///
     /// # Errors

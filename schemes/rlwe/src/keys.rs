@@ -84,6 +84,14 @@ impl SwitchingKey {
     pub fn limbs(&self) -> usize {
         self.limbs
     }
+
+    /// Returns [`Error::Trimmed`] unless the key can be used with so many primes of Q.
+    ///
+    /// # Errors
+    /// [`Error::Trimmed`].
+    pub fn serves(&self, limbs: usize) -> Result<()> {
+        if limbs <= self.limbs { Ok(()) } else { Err(Error::Trimmed { limbs: self.limbs }) }
+    }
 }
 
 impl GaloisKeys {

@@ -552,21 +552,20 @@ fn integers_of_bfv_are_wiped() -> Result<(), ringforge_bfv::Error> {
     let (bfv, mut random) = (Bfv::new(&Engine::cpu(), parameters)?, Randomness::from_seed([1; 32]));
     let secret = bfv.keys().secret_key(&mut random)?;
     let public = bfv.keys().public_key(&secret, &mut random)?;
-    let (number, mut kept) = (WORD % t, None);
-    let numbers = [vec![number; 1024]];
+    let (number, mut kept) = (WORD % (t / 2), None);
+    let numbers = [vec![number as i64; 1024]];
     let found = leaks_of(&[[number; 2]], || {
-        let mut run = || -> Result<Vec<Vec<u64>>, ringforge_bfv::Error> {
-            let a = bfv.encrypt(&bfv.encode(&numbers)?, &public, &mut random)?;
-            bfv.decrypt(
-                &bfv.add_plain(&bfv.multiply_plain(&a, &bfv.encode(&[[1u64; 1024]])?)?, &bfv.encode(&[[0u64]])?)?,
-                &secret,
-            )
+        let mut run = || {
+            let a = bfv.encrypt(&bfv.encode_signed(&numbers)?, &public, &mut random)?;
+            let product = bfv.multiply_plain(&a, &bfv.encode(&[[1u64; 1024]])?)?;
+            let sum = bfv.add_plain(&product, &bfv.encode(&[[0u64]])?)?;
+            Ok::<_, ringforge_bfv::Error>((bfv.decrypt(&sum, &secret)?, bfv.decrypt_signed(&sum, &secret)?))
         };
         // the result is not freed before the search ends
         kept = Some(run());
         bfv.engine().device().trim();
     });
     assert_eq!(found, (0, 0));
-    assert_eq!(kept, Some(Ok(numbers.to_vec())));
+    assert_eq!(kept, Some(Ok((vec![vec![number; 1024]], numbers.to_vec()))));
     Ok(())
 }

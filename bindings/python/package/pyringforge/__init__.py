@@ -8,7 +8,8 @@ array([13, 1, 2, 3], dtype=object)
 """
 
 from ._batches import Kem, KemSizes, MlDsa, MlDsaSizes, Sm2, kems
-from ._ckks import Ciphertext, Ckks, CkksKeys, CkksMatrix, CkksSavedKeys, CkksSecretKey, Polynomial
+from ._bfv import Bfv, BfvCiphertext, BfvKeys, BfvSecretKey
+from ._ckks import Ciphertext, Ckks, CkksKeys, CkksMatrix, CkksSecretKey, Polynomial
 from ._engine import Engine, default_engine, pinned_empty
 from ._errors import (
     ArgumentError,
@@ -20,16 +21,20 @@ from ._errors import (
     UnsupportedError,
 )
 from ._integers import convolve, mul_int
+from ._keys import SavedKeys
 from ._native import __version__
 from ._ring import DeviceArray, Ring
 
 __all__ = [
     "ArgumentError",
+    "Bfv",
+    "BfvCiphertext",
+    "BfvKeys",
+    "BfvSecretKey",
     "Ciphertext",
     "Ckks",
     "CkksKeys",
     "CkksMatrix",
-    "CkksSavedKeys",
     "CkksSecretKey",
     "DeviceArray",
     "Engine",
@@ -44,6 +49,7 @@ __all__ = [
     "Polynomial",
     "Ring",
     "RingError",
+    "SavedKeys",
     "Sm2",
     "UnsupportedError",
     "__version__",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _native
 from ._engine import Engine, Unchanging, default_engine
 from ._errors import ArgumentError
+from ._keys import SavedKeys
 
 Numbers = NDArray[np.complex128]
 
@@ -68,7 +69,7 @@ class Ckks(Unchanging):
 
     def secret_key(self) -> CkksSecretKey:
         """Generates a secret key."""
-        return CkksSecretKey(self, self._native.secret_key())
+        return CkksSecretKey(self, self._native.keys.secret_key())
 
     def keys(
         self,
@@ -85,21 +86,21 @@ class Ckks(Unchanging):
         With `bootstrap`, ciphertexts can be bootstrapped. It has the levels from slots to coefficients and back, such
         as (3, 4). The primes of Q must then be, from q_0 on: q_0, those of the levels to be used, eight for a sine, and
         those back to slots."""
-        galois = self._native.galois_keys(secret._native, list(rotations), conjugation)
-        public, relinearise = self._native.public_key(secret._native), self._native.relinearisation_key(secret._native)
-        keys = CkksKeys(self, public, relinearise, galois)
+        made = self._native.keys
+        galois = made.galois_keys(secret._native, list(rotations), conjugation)
+        keys = CkksKeys(self, made.public_key(secret._native), made.relinearisation_key(secret._native), galois)
         if bootstrap is not None:
             bootstrapper = self._native.bootstrapper(*bootstrap)
             keys._bootstrap = bootstrapper, self._native.bootstrap_keys(bootstrapper, secret._native)
         return keys
 
-    def load_keys(self, saved: CkksSavedKeys) -> CkksKeys:
+    def load_keys(self, saved: SavedKeys) -> CkksKeys:
         """Reads keys that `CkksKeys.save` wrote, for the same parameters."""
-        return CkksKeys(self, *self._native.read_keys(*saved))
+        return CkksKeys(self, *self._native.keys.read(*saved))
 
     def load_secret_key(self, saved: bytes) -> CkksSecretKey:
         """Reads a secret key that `CkksSecretKey.save` wrote, for the same parameters."""
-        return CkksSecretKey(self, self._native.read_secret_key(saved))
+        return CkksSecretKey(self, self._native.keys.read_secret_key(saved))
 
     def matrix(self, rows: ArrayLike, level: int | None = None, *, blocks: bool = False) -> CkksMatrix:
         """Encodes a square matrix for products with ciphertexts of this level, by default the level of fresh ones. Its
@@ -138,14 +139,6 @@ class Ckks(Unchanging):
         return f"Ckks({self.slots} slots, {self.levels} levels, on {self.engine.device})"
 
 
-class CkksSavedKeys(NamedTuple):
-    """The bytes of a public key, of a relinearisation key and of rotation keys."""
-
-    public: bytes
-    relinearisation: bytes
-    rotations: bytes
-
-
 class CkksSecretKey:
     """A secret key, which decrypts."""
 
@@ -163,7 +156,7 @@ class CkksSecretKey:
 
     def save(self) -> bytes:
         """The key as bytes, which must be kept secret."""
-        return self.scheme._native.write_secret_key(self._native)
+        return self.scheme._native.keys.write_secret_key(self._native)
 
     def __reduce__(self) -> Any:
         raise ArgumentError("secret keys are not pickled: use `save`")
@@ -192,9 +185,9 @@ class CkksKeys(Unchanging):
         plain, shape = scheme._encode(numbers, level, scheme.scale if scale is None else scale)
         return Ciphertext(self, scheme._native.encrypt(plain, self._public), shape)
 
-    def save(self) -> CkksSavedKeys:
+    def save(self) -> SavedKeys:
         """The keys as bytes, without those of bootstrapping."""
-        return CkksSavedKeys(*self.scheme._native.write_keys(self._public, self._relinearise, self._galois))
+        return SavedKeys(*self.scheme._native.keys.write(self._public, self._relinearise, self._galois))
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._bootstrap is not None:
@@ -211,7 +204,7 @@ class CkksKeys(Unchanging):
         return Ciphertext(self, native, shape)
 
 
-def _loaded(scheme: Ckks, saved: CkksSavedKeys) -> CkksKeys:
+def _loaded(scheme: Ckks, saved: SavedKeys) -> CkksKeys:
     return scheme.load_keys(saved)
 
 

@@ -76,17 +76,19 @@ impl<R: Row> Few<R> {
                 for ((digits, above_half), from) in digits.iter_mut().zip(&mut above_half).zip(from) {
                     digits[i] = R::numbers(load(from));
                     let digit = row.sum([0; LANES], digits, if self.exact { 0 } else { i }..i + 1);
-                    above_half.iter_mut().zip(digit).for_each(|(above, digit)| {
+                    for (above, digit) in above_half.iter_mut().zip(digit) {
                         *above = u64::from(digit > row.constant()) | u64::from(digit == row.constant()) & *above;
-                    });
+                    }
                     digits[i] = R::numbers(digit);
                 }
             }
             for (row, to) in self.targets.iter().zip(&mut rows) {
                 let to = to[start..][..count].chunks_mut(LANES);
                 for ((digits, above_half), to) in digits.iter().zip(&above_half).zip(to) {
-                    let negative = if self.centred { *above_half } else { [0; LANES] };
-                    let first = negative.map(|negative| row.constant() & negative.wrapping_neg());
+                    let mut first = if self.centred { *above_half } else { [0; LANES] };
+                    for first in &mut first {
+                        *first = row.constant() & first.wrapping_neg();
+                    }
                     store(row.sum(first, digits, 0..self.sources.len()), to);
                 }
             }
@@ -96,17 +98,35 @@ impl<R: Row> Few<R> {
 
 #[inline(always)]
 fn load<S: Stored>(from: &[S]) -> Lanes {
+    let mut numbers = [0; LANES];
     match <&[S; LANES]>::try_from(from) {
-        Ok(from) => from.map(S::get),
-        Err(_) => core::array::from_fn(|lane| from.get(lane).map_or(0, |x| x.get())),
+        Ok(from) => {
+            for lane in 0..LANES {
+                numbers[lane] = from[lane].get();
+            }
+        }
+        Err(_) => {
+            for (number, x) in numbers.iter_mut().zip(from) {
+                *number = x.get();
+            }
+        }
     }
+    numbers
 }
 
 #[inline(always)]
 fn store<T: Stored>(x: Lanes, to: &mut [T]) {
     match <&mut [T; LANES]>::try_from(&mut *to) {
-        Ok(to) => *to = x.map(T::put),
-        Err(_) => to.iter_mut().zip(x).for_each(|(to, x)| *to = T::put(x)),
+        Ok(to) => {
+            for lane in 0..LANES {
+                to[lane] = T::put(x[lane]);
+            }
+        }
+        Err(_) => {
+            for (to, x) in to.iter_mut().zip(x) {
+                *to = T::put(x);
+            }
+        }
     }
 }
 

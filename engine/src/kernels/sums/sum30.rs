@@ -1,10 +1,9 @@
 //! Sums of up to sixteen products of numbers below 2^30, and their Montgomery reduction: constants and CPU reference of
 //! `sum30.cuh`.
 
-use core::array::from_fn;
 use core::ops::Range;
 
-use super::{HALF, Lanes, MOST, Row, inverse, product, sub_once};
+use super::{HALF, LANES, Lanes, MOST, Row, inverse, product, sub_once};
 
 /// An odd modulus q below 2^30, a constant, and weights below q.
 #[derive(Debug, Clone)]
@@ -65,12 +64,14 @@ impl Row for Row30 {
     fn sum(&self, first: Lanes, numbers: &[Lanes; MOST], range: Range<usize>) -> Lanes {
         let mut sum = first;
         for (x, &weight) in numbers[range.clone()].iter().zip(&self.weights[range]) {
-            sum.iter_mut().zip(x).for_each(|(sum, &x)| *sum = sum.wrapping_add(product(x, weight)));
+            for lane in 0..LANES {
+                sum[lane] = sum[lane].wrapping_add(product(x[lane], weight));
+            }
         }
-        from_fn(
-            #[inline(always)]
-            |lane| self.reduce(sum[lane]),
-        )
+        for sum in &mut sum {
+            *sum = self.reduce(*sum);
+        }
+        sum
     }
 }
 

@@ -1,7 +1,6 @@
 //! Sums of a few products of numbers below 2^60, and their Montgomery reduction: constants and CPU reference of
 //! `sum60.cuh`.
 
-use core::array::from_fn;
 use core::ops::Range;
 
 use super::{LANES, Lanes, MOST, Row, inverse, product, sub_once};
@@ -66,7 +65,11 @@ impl Row for Row60 {
 
     #[inline(always)]
     fn numbers(x: Lanes) -> [Lanes; 2] {
-        [x.map(|x| x & LOW), x.map(|x| x >> 30)]
+        let mut halves = [[0; LANES]; 2];
+        for lane in 0..LANES {
+            (halves[0][lane], halves[1][lane]) = (x[lane] & LOW, x[lane] >> 30);
+        }
+        halves
     }
 
     fn words(&self, weights: usize) -> Vec<u64> {
@@ -78,7 +81,7 @@ impl Row for Row60 {
 
     fn known(&self, number: usize) -> Vec<u64> {
         let [low, high] = self.weights[number];
-        let weight = self.reduce(low, high, 0);
+        let weight = (0..self.bits).rev().fold(self.divide(low, high, 0), |r, bit| sub_once(r, self.q << bit));
         vec![self.q, weight, ((u128::from(weight) << 64) / u128::from(self.q)) as u64, 0]
     }
 
@@ -98,23 +101,27 @@ impl Row for Row60 {
                 }
             }
         }
-        from_fn(
-            #[inline(always)]
-            |lane| self.reduce(low[lane], middle[lane], high[lane]),
-        )
+        for lane in 0..LANES {
+            high[lane] = self.divide(low[lane], middle[lane], high[lane]);
+        }
+        for bit in (0..self.bits).rev() {
+            for high in &mut high {
+                *high = sub_once(*high, self.q << bit);
+            }
+        }
+        high
     }
 }
 
 impl Row60 {
-    /// (low + 2^30 middle + 2^60 high) / 2^60 modulo q, in two steps that divide by 2^30 each.
+    /// (low + 2^30 middle + 2^60 high) / 2^60 modulo q, below 2^bits·q, in two steps that divide by 2^30 each.
     #[inline(always)]
-    fn reduce(&self, low: u64, middle: u64, high: u64) -> u64 {
+    fn divide(&self, low: u64, middle: u64, high: u64) -> u64 {
         let [q0, q1] = [self.q & LOW, self.q >> 30];
         let m = product(low, self.inverse) & LOW;
         let middle = middle.wrapping_add(product(m, q1)).wrapping_add(low.wrapping_add(product(m, q0)) >> 30);
         let m = product(middle, self.inverse) & LOW;
-        let r = high.wrapping_add(product(m, q1)).wrapping_add(middle.wrapping_add(product(m, q0)) >> 30);
-        (0..self.bits).rev().fold(r, |r, bit| sub_once(r, self.q << bit))
+        high.wrapping_add(product(m, q1)).wrapping_add(middle.wrapping_add(product(m, q0)) >> 30)
     }
 }
 
