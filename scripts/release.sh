@@ -7,7 +7,7 @@ tools="${RINGFORGE_CI_TOOLS:-$HOME/.cache/ringforge-ci}"
 unoptimised=(--config 'profile.dev.package."*".opt-level=0')
 source scripts/steps.sh
 
-schemes=(ringforge-arkworks ringforge-ckks ringforge-ctru ringforge-ctru-prime ringforge-ml-dsa ringforge-ml-kem ringforge-msm ringforge-serve ringforge-sm2)
+schemes=(ringforge-arkworks ringforge-bfv ringforge-ckks ringforge-ctru ringforge-ctru-prime ringforge-ml-dsa ringforge-ml-kem ringforge-msm ringforge-serve ringforge-sm2)
 
 oldest=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
 step "Rust $oldest, the oldest that is supported, and each crate alone without default features"

@@ -12,6 +12,6 @@ for target in x86_64-pc-windows-gnu aarch64-apple-darwin aarch64-unknown-linux-g
     provers=()
     [ "$target" != aarch64-apple-darwin ] || provers=(-p ringforge-arkworks -p ringforge-plonky3)
     # the Python package is not checked: it needs a Python of the target
-    cargo check "$@" --locked --quiet --target "$target" -p ringforge -p ringforge-ckks -p ringforge-ctru -p ringforge-ctru-prime \
+    cargo check "$@" --locked --quiet --target "$target" -p ringforge -p ringforge-bfv -p ringforge-ckks -p ringforge-ctru -p ringforge-ctru-prime \
         -p ringforge-sm2 -p ringforge-bindings "${provers[@]}"
 done
