@@ -42,8 +42,8 @@ impl Parameters {
     /// # Errors
     /// [`Insecure`](rlwe::Error::Insecure) if Q·P has too many bits for 128-bit security.
     /// [`Parameters`](rlwe::Error::Parameters) unless the degree is 2^4 to 2^17, Q and P have primes of 20 to 61 bits
-    /// each, no digit has more bits than P, and t is such a prime, none of Q, and has fewer bits than Q.
-    /// If all other primes have at most 32 bits, t must have at most 32. [`Error::Engine`] if there are not enough primes
+    /// each, and no digit has more bits than P. Also unless t is such a prime, none of Q, with fewer bits than Q, and with at
+    /// most 32 if all other primes have at most 32. [`Error::Engine`] if there are not enough primes
     /// of a requested length.
     pub fn new(log_n: u32, plain_modulus: u64, q_bits: &[u32], p_bits: &[u32]) -> Result<Self> {
         Self::of(rlwe::Parameters::new(log_n, q_bits, p_bits)?, plain_modulus)

@@ -20,7 +20,6 @@ mod raising;
 mod stages;
 
 use layout::{Layout, Stage};
-pub(crate) use raising::Raising;
 use raising::RaisingKeys;
 
 use std::collections::BTreeMap;
@@ -33,7 +32,7 @@ use crate::error::{Error, Result};
 use crate::linear::LinearMap;
 use crate::memory::Memory;
 use crate::polynomial::Polynomial;
-use crate::programs::Operation;
+use crate::programs::Programmed;
 use crate::scheme::Ckks;
 use crate::steps::Level;
 use crate::types::{Ciphertext, Plaintext};
@@ -214,7 +213,7 @@ impl Bootstrapper {
     /// are twice as large.
     fn split(&self, a: &Ciphertext, keys: &BootstrapKeys, real: bool) -> Result<Ciphertext> {
         let (ckks, (_, key)) = (&self.ckks, keys.turn.conjugation()?);
-        let program = ckks.program(Operation::Split { real, key: key.limbs() }, a.level(), a.batch())?;
+        let program = ckks.program(SlotOperation::Split { real, key: key.limbs() }, a.level(), a.batch())?;
         let parts = if real { 1 } else { 2 };
         ckks.ciphertext(a.level(), a.scale(), parts * a.batch(), |to| {
             let call = program.on(ckks.stream()?, a.batch()).input("a", &a.0.buffer).input("key", key.buffer());
@@ -226,11 +225,41 @@ impl Bootstrapper {
     /// Ciphertexts with these real and imaginary parts.
     fn united(&self, parts: &Ciphertext) -> Result<Ciphertext> {
         let (ckks, batch) = (&self.ckks, parts.batch() / 2);
-        let program = ckks.program(Operation::Unite, parts.level(), batch)?;
+        let program = ckks.program(SlotOperation::Unite, parts.level(), batch)?;
         ckks.ciphertext(parts.level(), parts.scale(), batch, |to| {
             let call = program.on(ckks.stream()?, batch).input("a", &parts.0.buffer);
             Ok(call.input("i", &self.imaginary[1].0.buffer).output("to", to).run()?)
         })
+    }
+}
+
+/// An operation on the slots before or after the sine.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum SlotOperation {
+    /// The real parts of slots and, unless they are real, the imaginary parts: twice as many ciphertexts. With the
+    /// number of primes of the key for conjugation.
+    Split { real: bool, key: usize },
+    /// Ciphertexts with such real and imaginary parts.
+    Unite,
+}
+
+impl Programmed for SlotOperation {
+    fn build(&self, ckks: &Ckks, level: usize, p: &Pipeline) -> Result<()> {
+        let steps = ckks.level(level)?;
+        let to = match *self {
+            Self::Split { real, key } => {
+                let key = ckks.keys().basis(key)?.trimmed_key(p, "key")?;
+                let i = (!real).then(|| steps.plaintext(p, "i", true));
+                let conjugation = conjugation(ckks.parameters().rlwe());
+                steps.split(p, steps.ciphertext(p, "a"), (conjugation, key), i)?
+            }
+            Self::Unite => {
+                let both = p.elements("a", steps.plaintext_type().vector(4)?);
+                steps.united(p, both, steps.plaintext(p, "i", true))
+            }
+        };
+        p.output("to", to);
+        Ok(())
     }
 }
 

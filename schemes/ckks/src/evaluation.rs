@@ -3,6 +3,7 @@
 //! Scales are fixed from the result down (Bossuat, Mouchet, Troncoso-Pastoriza and Hubaux, eprint 2020/1203): every
 //! coefficient becomes an integer at the scale that its term needs, so that all terms of a sum have the same scale.
 
+use core::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use ringforge::{Pipeline, U256, Value};
@@ -11,9 +12,26 @@ use ringforge_rlwe::{RelinearisationKey, bytes_of};
 use crate::embedding::{Reduction, scaled};
 use crate::error::{Error, Result};
 use crate::polynomial::{Basis, Node, Polynomial, factors};
-use crate::programs::Operation;
+use crate::programs::Programmed;
 use crate::scheme::Ckks;
 use crate::types::Ciphertext;
+
+/// The evaluation of a polynomial, with the scales of the input, of powers and of the result.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Evaluate {
+    pub(crate) polynomial: Polynomial,
+    pub(crate) scales: [f64; 3],
+}
+
+impl Programmed for Evaluate {
+    fn build(&self, ckks: &Ckks, level: usize, p: &Pipeline) -> Result<()> {
+        let (steps, [scale, own, to]) = (ckks.level(level)?, self.scales);
+        let (value, key) = (steps.ciphertext(p, "a"), OnceCell::new());
+        let key = || *key.get_or_init(|| steps.switching_key(p, "key"));
+        p.output("to", ckks.evaluated(p, &self.polynomial, Term { value, level, scale }, [own, to], &key)?);
+        Ok(())
+    }
+}
 
 impl Ckks {
     /// Evaluates a polynomial on the number in every slot. The result has the scale of the parameters, and is
@@ -59,7 +77,7 @@ impl Ckks {
         let wanted = level as i64 - polynomial.levels() as i64;
         let to_level = usize::try_from(wanted).map_err(|_| Error::NoLevel { from: level, wanted })?;
         self.parameters().check_scale(scale, to_level)?;
-        let operation = Operation::Evaluate { polynomial: polynomial.clone(), scales: [a.scale(), own, scale] };
+        let operation = Evaluate { polynomial: polynomial.clone(), scales: [a.scale(), own, scale] };
         let program = self.program(operation, level, batch)?;
         self.ciphertext(to_level, scale, batch, |to| {
             let call = program.on(self.stream()?, batch).input("a", &a.0.buffer).output("to", to);

@@ -9,7 +9,7 @@ use ringforge_rlwe::{GaloisKeys, rotation};
 
 use crate::error::{Error, Result};
 use crate::params::Parameters;
-use crate::programs::{Operation, numbered};
+use crate::programs::{Operation, Programmed, numbered};
 use crate::scheme::Ckks;
 use crate::steps::Level;
 use crate::types::Ciphertext;
@@ -41,6 +41,24 @@ pub(crate) type Diagonals = BTreeMap<i64, Vec<Complex64>>;
 pub(crate) struct Steps<T> {
     pub(crate) babies: Vec<T>,
     pub(crate) giants: Vec<T>,
+}
+
+/// The image under a linear map, with the automorphisms of its steps, and the number of primes of their keys.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Linear(pub(crate) Steps<u64>, pub(crate) BTreeMap<u64, usize>);
+
+impl Programmed for Linear {
+    fn build(&self, ckks: &Ckks, level: usize, p: &Pipeline) -> Result<()> {
+        let (steps, Self(automorphisms, limbs)) = (ckks.level(level)?, self);
+        let key = |(&k, &limbs): (&u64, &usize)| {
+            Ok((k, ckks.keys().basis(limbs)?.trimmed_key(p, &numbered("key", k as usize))?))
+        };
+        let keys = limbs.iter().map(key).collect::<Result<_>>()?;
+        let diagonals = p.shared("diagonals", steps.diagonals_type(automorphisms)?.bytes());
+        let diagonals = diagonals.holding(steps.diagonals_type(automorphisms)?);
+        p.output("to", steps.linear(p, steps.ciphertext(p, "a"), automorphisms, diagonals, &keys)?);
+        Ok(())
+    }
 }
 
 impl Ckks {
@@ -163,7 +181,7 @@ impl Ckks {
         found.iter().try_for_each(|(_, key)| key.serves(self.parameters().limbs(level)))?;
         let automorphisms = map.steps.each(|steps| rotation(self.parameters().rlwe(), *steps).1);
         let limbs = found.iter().map(|(k, key)| (*k, key.limbs())).collect();
-        let program = self.program(Operation::Linear(automorphisms, limbs), level, batch)?;
+        let program = self.program(Linear(automorphisms, limbs), level, batch)?;
         self.ciphertext(to_level, scale, batch, |to| {
             let mut call = program.on(self.stream()?, batch).input("a", &a.0.buffer).input("diagonals", &map.diagonals);
             for (k, key) in found {

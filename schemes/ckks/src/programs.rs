@@ -1,19 +1,20 @@
 //! The programs of the scheme. Each operation at a level is a pipeline, which is planned and compiled on first use.
 
-use core::cell::{Cell, OnceCell};
-use std::collections::BTreeMap;
+use core::cell::Cell;
+use core::fmt::Debug;
 
 use ringforge::{Pipeline, Plan, Planner, Program, Value};
-use ringforge_rlwe::conjugation;
 
-use crate::bootstrapping::Raising;
 use crate::error::{Error, Result};
-use crate::evaluation::Term;
-use crate::linear::Steps;
-use crate::polynomial::Polynomial;
 use crate::scheme::Ckks;
 
-/// Operation of the scheme that has its own program at each level.
+/// An operation that has its own program at each level.
+pub(crate) trait Programmed: Debug + Clone + PartialEq + Send + Sync + 'static {
+    /// Adds the operation at a level to a pipeline, with its inputs and outputs.
+    fn build(&self, ckks: &Ckks, level: usize, p: &Pipeline) -> Result<()>;
+}
+
+/// The operations of the scheme, but for those that have a module of their own.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Operation {
     /// Encoding modulo Q or, if extended, modulo Q·P.
@@ -46,30 +47,11 @@ pub(crate) enum Operation {
         rescaled: bool,
     },
     Rescale,
-    /// A polynomial of a ciphertext, with the scales of the input, of powers and of the result.
-    Evaluate {
-        polynomial: Polynomial,
-        scales: [f64; 3],
-    },
     Drop {
         to: usize,
     },
     /// Automorphisms x → x^k, and the number of primes of their keys.
     Automorphisms(Vec<(u64, usize)>),
-    /// A linear map, with the automorphisms of its steps, and the number of primes of their keys.
-    Linear(Steps<u64>, BTreeMap<u64, usize>),
-    /// The keys of [`Operation::Raise`].
-    RaisingKeys,
-    /// From level 0 to the top level.
-    Raise,
-    /// The real parts of slots and, unless they are real, the imaginary parts: twice as many ciphertexts. With the
-    /// number of primes of the key for conjugation.
-    Split {
-        real: bool,
-        key: usize,
-    },
-    /// Ciphertexts with such real and imaginary parts.
-    Unite,
 }
 
 /// Name of argument i in a group of similar arguments, for example `key0`.
@@ -80,7 +62,7 @@ pub(crate) fn numbered(what: &str, i: usize) -> String {
 impl Ckks {
     /// Returns the program of an operation at a level, compiled on first use. Each operation has at most two programs
     /// per level: for small and for large batches.
-    pub(crate) fn program(&self, operation: Operation, level: usize, batch: usize) -> Result<Program> {
+    pub(crate) fn program(&self, operation: impl Programmed, level: usize, batch: usize) -> Result<Program> {
         let items = self.keys().planned_items(batch);
         let key = (operation, level, self.shared_parameters().clone(), items);
         let failed = Cell::new(None);
@@ -98,21 +80,22 @@ impl Ckks {
     }
 
     /// Plans an operation at a level. Allocates no device memory.
-    pub(crate) fn plan(&self, operation: &Operation, level: usize, planner: &Planner) -> Result<Plan> {
+    pub(crate) fn plan(&self, operation: &impl Programmed, level: usize, planner: &Planner) -> Result<Plan> {
         let p = planner.pipeline(format!("CKKS {operation:?} at level {level}"));
-        self.build(operation, level, &p)?;
+        operation.build(self, level, &p)?;
         Ok(p.build()?)
     }
+}
 
-    fn build(&self, operation: &Operation, level: usize, p: &Pipeline) -> Result<()> {
-        let steps = self.level(level)?;
-        let errors = self.parameters().rlwe().errors().distribution();
+impl Programmed for Operation {
+    fn build(&self, ckks: &Ckks, level: usize, p: &Pipeline) -> Result<()> {
+        let steps = ckks.level(level)?;
         let parts = |name: &str| {
             let ciphertext = steps.ciphertext(p, name);
             [0, 1].map(|part| ciphertext.element(part))
         };
         let joined = |parts: [Value<'_>; 2]| p.join(steps.ciphertext_type(), &parts);
-        match *operation {
+        match *self {
             Operation::Encode { extended } => {
                 let ring = if extended { steps.extended_type() } else { steps.plaintext_type() };
                 let [plaintext, statuses] =
@@ -130,11 +113,11 @@ impl Ckks {
             Operation::Decrypt(ref noise) => steps.decrypt(p, noise),
             Operation::Add | Operation::Sub => {
                 let [a, b] = ["a", "b"].map(|name| p.elements(name, steps.ciphertext_type()));
-                p.output("to", if *operation == Operation::Sub { a - b } else { a + b });
+                p.output("to", if *self == Operation::Sub { a - b } else { a + b });
             }
             Operation::AddPlain { shared } | Operation::SubPlain { shared } => {
                 let ([c0, c1], plain) = (parts("a"), steps.plaintext(p, "b", shared));
-                let subtracts = matches!(operation, Operation::SubPlain { .. });
+                let subtracts = matches!(self, Operation::SubPlain { .. });
                 p.output("to", joined([if subtracts { c0 - plain } else { c0 + plain }, c1]));
             }
             Operation::MultiplyPlain { shared } => {
@@ -161,13 +144,8 @@ impl Ckks {
             }
             Operation::Negate => p.output("to", -p.elements("a", steps.ciphertext_type())),
             Operation::Rescale => p.output("to", steps.rescaled(steps.ciphertext(p, "a"))),
-            Operation::Evaluate { ref polynomial, scales: [scale, own, to] } => {
-                let (value, key) = (steps.ciphertext(p, "a"), OnceCell::new());
-                let key = || *key.get_or_init(|| steps.switching_key(p, "key"));
-                p.output("to", self.evaluated(p, polynomial, Term { value, level, scale }, [own, to], &key)?);
-            }
             Operation::Drop { to } => {
-                let below = self.level(to)?;
+                let below = ckks.level(to)?;
                 let limbs = below.plaintext_type().basis().len();
                 p.output("to", p.join(below.ciphertext_type(), &parts("a").map(|part| part.limbs(0..limbs))));
             }
@@ -175,30 +153,9 @@ impl Ckks {
                 let [c0, c1] = parts("a");
                 let digits = steps.raised(c1);
                 for (i, &(k, limbs)) in powers.iter().enumerate() {
-                    let key = self.keys().basis(limbs)?.trimmed_key(p, &numbered("key", i))?;
+                    let key = ckks.keys().basis(limbs)?.trimmed_key(p, &numbered("key", i))?;
                     p.output(&numbered("to", i), steps.automorphism(k, c0, &digits, key));
                 }
-            }
-            Operation::Linear(ref automorphisms, ref limbs) => {
-                let key = |(&k, &limbs): (&u64, &usize)| {
-                    Ok((k, self.keys().basis(limbs)?.trimmed_key(p, &numbered("key", k as usize))?))
-                };
-                let keys = limbs.iter().map(key).collect::<Result<_>>()?;
-                let diagonals = p.shared("diagonals", steps.diagonals_type(automorphisms)?.bytes());
-                let diagonals = diagonals.holding(steps.diagonals_type(automorphisms)?);
-                p.output("to", steps.linear(p, steps.ciphertext(p, "a"), automorphisms, diagonals, &keys)?);
-            }
-            Operation::RaisingKeys => Raising::new(self)?.make_keys(p, errors)?,
-            Operation::Raise => p.output("to", Raising::new(self)?.raised(p, steps.ciphertext(p, "a"))?),
-            Operation::Split { real, key } => {
-                let key = self.keys().basis(key)?.trimmed_key(p, "key")?;
-                let i = (!real).then(|| steps.plaintext(p, "i", true));
-                let conjugation = conjugation(self.parameters().rlwe());
-                p.output("to", steps.split(p, steps.ciphertext(p, "a"), (conjugation, key), i)?);
-            }
-            Operation::Unite => {
-                let both = p.elements("a", steps.plaintext_type().vector(4)?);
-                p.output("to", steps.united(p, both, steps.plaintext(p, "i", true)));
             }
         }
         Ok(())

@@ -63,7 +63,7 @@ impl Level {
         Self::with(&embedding, parameters, level, |limbs| Ok(Basis::new(parameters.rlwe(), limbs)?))
     }
 
-    /// Like [`Level::new`], but with the given embedding, and a function that returns the basis of so many primes.
+    /// Like [`Level::new`], but with the given embedding, and a function from a number of primes to their basis.
     pub(crate) fn with(
         embedding: &Arc<Embedding>,
         parameters: &Parameters,

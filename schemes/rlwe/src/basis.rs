@@ -3,7 +3,7 @@
 use ringforge::kernels::Distribution;
 use ringforge::{Digits, Modulus, Order, Pipeline, PolyType, Result, Ring, U256, Value};
 
-use crate::generator::Switch;
+use crate::keys::Switch;
 use crate::params::Parameters;
 
 /// The rings of ciphertexts modulo the first primes of Q, and operations on these ciphertexts as steps of a

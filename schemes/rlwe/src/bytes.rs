@@ -1,8 +1,8 @@
 //! Serialisation of keys, and the header of keys and ciphertexts.
 //!
-//! The header of 40 bytes has the fields `RFRL` (4 bytes), version (2), kind (2), log₂ of the degree (4), primes of Q (4),
-//! number of items (8), a number that depends on the scheme (8), and parameter fingerprint (8). All numbers are
-//! little-endian. The body depends on the kind of object:
+//! The header of 40 bytes begins with `RFRL` (4 bytes), version (2), kind (2), log₂ of the degree (4) and the number of primes
+//! of Q (4). The number of items (8), a number that depends on the scheme (8), and the fingerprint of the parameters (8)
+//! follow. All numbers are little-endian. The body depends on the kind of object:
 //!
 //! | kind | primes, items, number | body |
 //! | --- | --- | --- |

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::basis::Basis;
 use crate::error::{Error, Result};
-use crate::keys::{GaloisKeys, PublicKey, RelinearisationKey, SecretKey, SwitchingKey, automorphisms};
+use crate::keys::{GaloisKeys, PublicKey, RelinearisationKey, SecretKey, Switch, SwitchingKey, automorphisms};
 use crate::params::Parameters;
 use crate::randomness::Randomness;
 
@@ -21,7 +21,7 @@ use crate::randomness::Randomness;
 /// use ringforge_rlwe::ringforge::Engine;
 /// use ringforge_rlwe::{KeyGenerator, Parameters, Randomness};
 ///
-/// let keys = KeyGenerator::new(&Engine::best(), Parameters::new(12, &[36, 36], &[34])?.into())?;
+/// let keys = KeyGenerator::new(&Engine::best(), Parameters::new(12, &[34, 34], &[36])?.into())?;
 /// let secret = keys.secret_key(&mut Randomness::from_seed([1; 32]))?;
 /// let again = keys.secret_key_from_bytes(&keys.secret_key_to_bytes(&secret)?)?;
 /// assert_eq!(secret.buffer().len(), again.buffer().len());
@@ -33,16 +33,6 @@ pub struct KeyGenerator {
     parameters: Arc<Parameters>,
     /// Element type of keys.
     key: PolyType,
-}
-
-/// Source and target secrets of a switching key, where s is the secret key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Switch {
-    /// From s² to s, for relinearisation.
-    Square,
-    /// From σ(s) to s, where σ is the automorphism x → x^k for this k. Key switching takes σ(c_1) of a ciphertext under
-    /// s.
-    Automorphism(u64),
 }
 
 /// A program of key generation.
@@ -166,8 +156,8 @@ impl KeyGenerator {
         self.trimmed_galois_keys(secret, &automorphisms, randomness)
     }
 
-    /// Generates a key for each automorphism x → x^k, for ciphertexts modulo at most so many of the first
-    /// primes of Q.
+    /// Generates a key for each automorphism x → x^k, with the number of primes of Q for which it is made. Ciphertexts may
+    /// have fewer primes.
     ///
     /// # Errors
     /// The errors of [`KeyGenerator::public_key`].

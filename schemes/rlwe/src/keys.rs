@@ -47,6 +47,16 @@ pub struct SwitchingKey {
     pub(crate) buffer: Buffer,
 }
 
+/// Source and target secrets of a switching key, where s is the secret key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Switch {
+    /// From s² to s, for relinearisation.
+    Square,
+    /// From σ(s) to s, where σ is the automorphism x → x^k for this k. Key switching takes σ(c_1) of a ciphertext under
+    /// s.
+    Automorphism(u64),
+}
+
 impl fmt::Debug for SecretKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SecretKey").finish_non_exhaustive()
@@ -85,7 +95,7 @@ impl SwitchingKey {
         self.limbs
     }
 
-    /// Returns [`Error::Trimmed`] unless the key can be used with so many primes of Q.
+    /// Returns [`Error::Trimmed`] unless the key can be used with this number of primes of Q.
     ///
     /// # Errors
     /// [`Error::Trimmed`].

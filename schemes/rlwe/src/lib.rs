@@ -1,4 +1,4 @@
-//! What homomorphic schemes on ring LWE share: parameters, keys, encryption and key switching, on CPUs and GPUs.
+//! The parts that homomorphic schemes on ring LWE share: parameters, keys, encryption and key switching, on CPUs and GPUs.
 //!
 //! `ringforge-ckks` and `ringforge-bfv` are built on it. They differ in how they encode numbers, and in their products.
 //!
@@ -29,9 +29,9 @@ mod randomness;
 pub use basis::Basis;
 pub use bytes::{Header, ObjectKind};
 pub use error::{Error, Result};
-pub use generator::{KeyGenerator, KeyOperation, Switch, bytes_of};
+pub use generator::{KeyGenerator, KeyOperation, bytes_of};
 pub use keys::{
-    GaloisKeys, PublicKey, RelinearisationKey, SecretKey, SwitchingKey, automorphisms, conjugation, rotation,
+    GaloisKeys, PublicKey, RelinearisationKey, SecretKey, Switch, SwitchingKey, automorphisms, conjugation, rotation,
 };
 pub use params::{Errors, Parameters, bits};
 pub use randomness::Randomness;

@@ -1,5 +1,5 @@
-"""Compares the times of BFV in ringforge-bfv, OpenFHE and SEAL (by TenSEAL) on one thread of this CPU, at one degree and
-plaintext modulus, with Q of about the same length.
+"""Compares the times of BFV in ringforge-bfv, OpenFHE and SEAL (by TenSEAL) on one thread of this CPU. The degree and the
+plaintext modulus are the same, and the lengths of Q are close.
 
     python3.10 -m venv /tmp/peers && /tmp/peers/bin/pip install numpy openfhe==1.6.1.0.22.4 tenseal==0.3.16
     PYTHONPATH=where pyringforge is /tmp/peers/bin/python schemes/bfv/tests/peers/times.py

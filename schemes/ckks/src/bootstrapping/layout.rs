@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use num_complex::Complex64;
 use ringforge_rlwe::{KeyOperation, Switch, bits, rotation};
 
-use super::raising::Raising;
-use super::{BootstrapPlan, automorphisms, cosine, stages};
+use super::raising::{Raising, RaisingOperation};
+use super::{BootstrapPlan, SlotOperation, automorphisms, cosine, stages};
 use crate::error::{Error, Result};
-use crate::linear::Steps;
+use crate::evaluation::Evaluate;
+use crate::linear::{Linear, Steps};
 use crate::memory::{Memory, count};
 use crate::params::refused;
 use crate::polynomial::Polynomial;
-use crate::programs::Operation;
 use crate::scheme::Ckks;
 
 /// A linear map before it is encoded.
@@ -95,15 +95,15 @@ impl Layout {
             let operation = source.map_or(KeyOperation::SwitchingKey, KeyOperation::SourceOfSwitch);
             (ckks.keys().plan(operation, limbs, 1).map_err(Error::from), 1)
         });
+        let planner = |batch| ckks.engine().planner().clone().for_batch(ckks.keys().planned_items(batch));
+        let (on_batch, of_halves) = (planner(batch), planner(2 * batch));
+        let split = SlotOperation::Split { real: false, key: parameters.limbs(self.sine) };
+        let sine = Evaluate { polynomial: self.cosine.clone(), scales: [self.scales[0]; 3] };
         let mut operations = vec![
-            (0, Operation::Raise, batch),
-            (self.sine, Operation::Split { real: false, key: parameters.limbs(self.sine) }, batch),
-            (
-                self.sine,
-                Operation::Evaluate { polynomial: self.cosine.clone(), scales: [self.scales[0]; 3] },
-                2 * batch,
-            ),
-            (self.output, Operation::Unite, batch),
+            (ckks.plan(&RaisingOperation::Raise, 0, &on_batch), batch),
+            (ckks.plan(&split, self.sine, &on_batch), batch),
+            (ckks.plan(&sine, self.sine, &of_halves), 2 * batch),
+            (ckks.plan(&SlotOperation::Unite, self.output, &on_batch), batch),
         ];
         let mut tables = BTreeMap::new();
         let mut encoded = 0;
@@ -112,13 +112,10 @@ impl Layout {
             let of_map = steps.each(|steps| rotation(parameters.rlwe(), *steps).1);
             let levels = steps.rotations(slots).into_iter().map(|steps| rotation(parameters.rlwe(), steps).1);
             let levels = levels.filter_map(|k| Some((k, *turns.get(&k)?))).collect();
-            operations.push((*level, Operation::Linear(of_map, levels), batch));
+            operations.push((ckks.plan(&Linear(of_map, levels), *level, &on_batch), batch));
         }
-        let planner = |batch| ckks.engine().planner().clone().for_batch(ckks.keys().planned_items(batch));
-        let raising = ckks.plan(&Operation::RaisingKeys, top, &planner(1))?;
+        let raising = ckks.plan(&RaisingOperation::Keys, top, &planner(1))?;
         keys += ["down", "up"].iter().filter_map(|name| raising.arg(name)).map(|arg| arg.bytes).sum::<usize>();
-        let operations =
-            operations.iter().map(|(level, operation, batch)| (ckks.plan(operation, *level, &planner(*batch)), *batch));
         let mut temporaries = 0;
         for (plan, batch) in of_keys.chain([(Ok(raising), 1)]).chain(operations) {
             let plan = plan?;

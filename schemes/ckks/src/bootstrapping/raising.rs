@@ -10,7 +10,7 @@ use ringforge_rlwe::{Randomness, SecretKey, bits, bytes_of};
 
 use crate::error::Result;
 use crate::params::refused;
-use crate::programs::Operation;
+use crate::programs::Programmed;
 use crate::scheme::Ckks;
 use crate::steps::Level;
 use crate::types::Ciphertext;
@@ -21,6 +21,28 @@ const WEIGHT: usize = 32;
 /// log2 of the degree, and the largest log2(q_0·P') for 128-bit security with a secret of weight 32. Bossuat,
 /// Troncoso-Pastoriza and Hubaux (eprint 2022/024) and Lattigo's parameters have these sizes.
 const MOST_BITS: [(u32, u32); 3] = [(15, 96), (16, 121), (17, 121)];
+
+/// An operation of raising.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum RaisingOperation {
+    /// The keys, for the top level.
+    Keys,
+    /// From level 0 to the top level.
+    Raise,
+}
+
+impl Programmed for RaisingOperation {
+    fn build(&self, ckks: &Ckks, level: usize, p: &Pipeline) -> Result<()> {
+        let raising = Raising::new(ckks)?;
+        match self {
+            Self::Keys => raising.make_keys(p, ckks.parameters().rlwe().errors().distribution()),
+            Self::Raise => {
+                p.output("to", raising.raised(p, ckks.level(level)?.ciphertext(p, "a"))?);
+                Ok(())
+            }
+        }
+    }
+}
 
 /// Keys for raising: from the secret key to the sparse secret, and back.
 #[derive(Debug)]
@@ -33,7 +55,7 @@ impl RaisingKeys {
     /// Makes the sparse secret, which nothing keeps, and the keys to and from it.
     pub(super) fn new(ckks: &Ckks, secret: &SecretKey, randomness: &mut Randomness) -> Result<Self> {
         ckks.keys().own(secret.parameters(), "the secret key")?;
-        let (program, stream) = (ckks.program(Operation::RaisingKeys, ckks.top_level(), 1)?, ckks.stream()?);
+        let (program, stream) = (ckks.program(RaisingOperation::Keys, ckks.top_level(), 1)?, ckks.stream()?);
         let (seed, random_key) =
             (stream.upload(randomness.random_key()?.as_bytes())?, ckks.keys().random_key(randomness)?);
         let buffer = |name| ckks.engine().device().buffer(bytes_of(&program, name));
@@ -51,7 +73,7 @@ impl RaisingKeys {
     pub(super) fn raised(&self, ckks: &Ckks, a: &Ciphertext) -> Result<Ciphertext> {
         let (parameters, batch) = (ckks.parameters(), a.batch());
         let scale = bits(&parameters.q()[..parameters.limbs(0)]).exp2();
-        let program = ckks.program(Operation::Raise, 0, batch)?;
+        let program = ckks.program(RaisingOperation::Raise, 0, batch)?;
         ckks.ciphertext(ckks.top_level(), scale, batch, |to| {
             let call = program.on(ckks.stream()?, batch).input("a", &a.0.buffer).output("to", to);
             Ok(call.input("down", &self.down).input("up", &self.up).run()?)
@@ -60,7 +82,7 @@ impl RaisingKeys {
 }
 
 /// The rings of raising.
-pub(crate) struct Raising<'c> {
+pub(super) struct Raising<'c> {
     top: &'c Level,
     /// Number of primes of q_0 and of P'.
     own: usize,
@@ -76,7 +98,7 @@ impl<'c> Raising<'c> {
     /// # Errors
     /// [`Parameters`](crate::rlwe::Error::Parameters) if P has fewer bits than q_0, or if q_0·P' has too many bits for
     /// the sparse secret.
-    pub(crate) fn new(ckks: &'c Ckks) -> Result<Self> {
+    pub(super) fn new(ckks: &'c Ckks) -> Result<Self> {
         let (parameters, top) = (ckks.parameters(), ckks.level(ckks.top_level())?);
         let (q, p, own) = (parameters.q(), parameters.p(), parameters.limbs(0));
         let q0 = bits(&q[..own]);
@@ -109,7 +131,7 @@ impl<'c> Raising<'c> {
 
     /// Outputs the keys `down`, from the secret key s to a sparse secret t modulo q_0·P', and `up`, from t to s modulo
     /// Q·P'. Each is a pair (e − a·to + P'·from, a) with an error e. Both a are expanded from a seed.
-    pub(crate) fn make_keys(&self, p: &Pipeline, errors: Distribution) -> Result<()> {
+    fn make_keys(&self, p: &Pipeline, errors: Distribution) -> Result<()> {
         let (random_key, seed, s) = (p.input("random_key"), p.bytes("seed", 32), self.top.secret(p));
         let sample = |ring: &PolyType, distribution| p.sample(ring, distribution, random_key).secret().forward();
         let t = sample(&self.high, Distribution::FixedWeight { weight: WEIGHT });
@@ -125,7 +147,7 @@ impl<'c> Raising<'c> {
     }
 
     /// A ciphertext of level 0 at the top level.
-    pub(crate) fn raised<'p>(&self, p: &'p Pipeline, ciphertext: Value<'p>) -> Result<Value<'p>> {
+    fn raised<'p>(&self, p: &'p Pipeline, ciphertext: Value<'p>) -> Result<Value<'p>> {
         let [c0, c1] = [0, 1].map(|part| ciphertext.element(part));
         let input = |name: &str, ring: &PolyType| -> Result<Value<'p>> {
             let pair = ring.vector(2)?;
