@@ -195,10 +195,9 @@ impl Convert {
             _ if self.is_many() => 1,
             // memory limits these, and a store of 16 bytes is the widest one
             1 | 2 => 16 / self.to.width().bytes().max(4),
-            3..=8 => 4,
             // registers limit these
-            9..=16 if !matches!(self.conversions, Conversions::Short(_)) => 2,
             17.. => 1,
+            9.. if matches!(self.conversions, Conversions::Few(_)) => 2,
             _ => 4,
         };
         [4, 2].into_iter().find(|&lanes| lanes <= most && coefficients.is_multiple_of(lanes)).unwrap_or(1)

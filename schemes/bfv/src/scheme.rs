@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ringforge::{Buffer, Engine, Stream};
-use ringforge_rlwe::KeyGenerator;
+use ringforge_rlwe::{KeyGenerator, check_own};
 
 use crate::error::Result;
 use crate::params::Parameters;
@@ -89,8 +89,7 @@ impl Bfv {
     /// Returns [`Foreign`](ringforge_rlwe::Error::Foreign) if the argument `what` was made for parameters other than this
     /// scheme's.
     pub(crate) fn own(&self, items: &Items, what: &'static str) -> Result<()> {
-        let same = Arc::ptr_eq(&items.parameters, &self.0.parameters) || *items.parameters == *self.0.parameters;
-        if same { Ok(()) } else { Err(ringforge_rlwe::Error::Foreign { what }.into()) }
+        Ok(check_own(&self.0.parameters, &items.parameters, what)?)
     }
 }
 

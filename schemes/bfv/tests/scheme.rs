@@ -176,6 +176,9 @@ fn noise_budgets_are_told() -> Result<()> {
         assert!((fresh - 1.5..fresh + 1.5).contains(&budget), "{budget} bits for {fresh}");
         let doubled = least(&bfv.add(&a, &a)?)?;
         assert!((budget - doubled - 1.0).abs() < 0.1, "{doubled} of {budget} bits");
+        let scaled = least(&bfv.multiply_plain(&a, &bfv.encode(&x)?)?)?;
+        let cost = budget - scaled - log_t - f64::from(log_n) / 2.0;
+        assert!((-4.0..2.0).contains(&cost), "from {budget} to {scaled} bits by a plaintext");
         let mut products = 0;
         loop {
             a = bfv.square(&a, &scheme.relinearise)?;

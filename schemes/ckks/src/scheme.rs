@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ringforge::{Buffer, Engine, Stream};
-use ringforge_rlwe::KeyGenerator;
+use ringforge_rlwe::{KeyGenerator, check_own};
 
 use crate::embedding::Embedding;
 use crate::error::{Error, Result};
@@ -95,8 +95,7 @@ impl Ckks {
     /// Returns [`Foreign`](crate::rlwe::Error::Foreign) if the argument `what` was made for parameters other than this
     /// scheme's.
     pub(crate) fn own(&self, parameters: &Arc<Parameters>, what: &'static str) -> Result<()> {
-        let same = Arc::ptr_eq(parameters, &self.0.parameters) || **parameters == *self.0.parameters;
-        if same { Ok(()) } else { Err(crate::rlwe::Error::Foreign { what }.into()) }
+        Ok(check_own(&self.0.parameters, parameters, what)?)
     }
 
     pub(crate) fn top_level(&self) -> usize {

@@ -154,6 +154,15 @@ impl Level {
         (bits(self.plaintext_type().basis()) - 1.0).exp2()
     }
 
+    /// Product of two ciphertexts, relinearised with `key`.
+    #[must_use]
+    pub fn multiply<'p>(&self, a: Value<'p>, b: Value<'p>, key: Value<'p>) -> Value<'p> {
+        let [pair, square] = a.tensor(b);
+        let key = self.raised(square).inner_product(key, 2);
+        // the sum is fused into the last step of the division
+        (pair.each() + key.each().divide_round(self.special())).together()
+    }
+
     /// Product of two ciphertexts, relinearised with `key` and rescaled to the next lower level. ModDown and rescaling
     /// are a single division, by P and the primes that rescaling drops.
     #[must_use]

@@ -130,15 +130,6 @@ impl Basis {
         d.raise(self.special, &self.qp)
     }
 
-    /// Product of two ciphertexts, relinearised with `key`.
-    #[must_use]
-    pub fn multiply<'p>(&self, a: Value<'p>, b: Value<'p>, key: Value<'p>) -> Value<'p> {
-        let [pair, square] = a.tensor(b);
-        let key = self.raised(square).inner_product(key, 2);
-        // the sum is fused into the last step of the division
-        (pair.each() + key.each().divide_round(self.special)).together()
-    }
-
     /// Image of a ciphertext (c_0, c_1) under x → x^k. Takes c_0, the [raised digits](Basis::raised) of c_1, and the
     /// key for that automorphism.
     #[must_use]

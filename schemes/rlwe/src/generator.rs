@@ -59,6 +59,14 @@ pub enum KeyOperation {
     Encrypt,
 }
 
+/// Checks that the argument `what` was made for a scheme's own parameters.
+///
+/// # Errors
+/// [`Error::Foreign`] if it was not.
+pub fn check_own<T: PartialEq>(own: &Arc<T>, other: &Arc<T>, what: &'static str) -> Result<()> {
+    if Arc::ptr_eq(own, other) || own == other { Ok(()) } else { Err(Error::Foreign { what }) }
+}
+
 /// Bytes per item of the plan argument `name`; 0 if there is no such argument.
 #[must_use]
 pub fn bytes_of(program: &Program, name: &str) -> usize {
@@ -98,13 +106,12 @@ impl KeyGenerator {
         Ok(Basis::of_type(&self.key, &self.parameters, limbs)?)
     }
 
-    /// Returns [`Error::Foreign`] if the argument `what` was made for parameters other than these.
+    /// Checks that the argument `what` was made for these parameters.
     ///
     /// # Errors
-    /// [`Error::Foreign`].
+    /// [`Error::Foreign`] if it was not.
     pub fn own(&self, parameters: &Arc<Parameters>, what: &'static str) -> Result<()> {
-        let same = Arc::ptr_eq(parameters, &self.parameters) || **parameters == *self.parameters;
-        if same { Ok(()) } else { Err(Error::Foreign { what }) }
+        check_own(&self.parameters, parameters, what)
     }
 
     /// Generates a secret key with uniform ternary coefficients.
@@ -284,8 +291,8 @@ impl KeyGenerator {
         Ok(self.engine.program_of(&key, plan)?)
     }
 
-    /// Plans an operation for ciphertexts modulo the first `limbs` primes of Q, to predict its memory. Allocates nothing on the
-    /// device.
+    /// Plans an operation for ciphertexts modulo the first `limbs` primes of Q, to predict its memory. Allocates nothing on
+    /// the device.
     ///
     /// # Errors
     /// [`Error::Engine`] if the operation cannot be planned.

@@ -29,7 +29,7 @@ mod randomness;
 pub use basis::Basis;
 pub use bytes::{Header, ObjectKind};
 pub use error::{Error, Result};
-pub use generator::{KeyGenerator, KeyOperation, bytes_of};
+pub use generator::{KeyGenerator, KeyOperation, bytes_of, check_own};
 pub use keys::{
     GaloisKeys, PublicKey, RelinearisationKey, SecretKey, Switch, SwitchingKey, automorphisms, conjugation, rotation,
 };
